@@ -1,0 +1,52 @@
+"""The `dppp` command: registers every command and turns failures into one line and an exit code.
+
+Exit codes (DESIGN.md, section 7): 0 done, 2 bad input, 1 refused or failed.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from dppp import __version__
+from dppp.errors import DpppError, InputError
+
+app = typer.Typer(
+    name="dppp",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Private prediction by many parties: each votes, adds noise, encrypts; all get a label."""
+    if version:
+        sys.stdout.write(f"dppp {__version__}\n")
+    elif context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(args=arguments, prog_name="dppp", standalone_mode=False)
+    except typer.TyperException as error:
+        _fail(2, f"{error.format_message()} See 'dppp --help', or --help after a command.")
+    except InputError as error:
+        _fail(2, str(error))
+    except DpppError as error:
+        _fail(1, str(error))
+    except typer.Abort:
+        _fail(1, "stopped before it was done")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(code: int, message: str) -> NoReturn:
+    sys.stderr.write("dppp: " + " ".join(message.split()) + "\n")
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""Threshold Paillier and Damgard-Jurik encryption."""

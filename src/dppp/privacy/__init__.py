@@ -1,0 +1,1 @@
+"""How much noise a promise needs, and what answers cost."""
