@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
+from dppp.cli import demo, privacy
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -30,6 +31,12 @@ def _root(
         sys.stdout.write(f"dppp {__version__}\n")
     elif context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
+
+
+app.command()(demo.demo)
+app.command()(privacy.calibrate)
+app.command()(privacy.certify)
+app.command()(privacy.account)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

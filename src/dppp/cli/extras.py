@@ -1,0 +1,19 @@
+"""Optional packages: loaded when a command needs them, with a word on how to get them."""
+
+from typing import Any
+
+from dppp.errors import MissingExtraError
+
+
+def load_pyplot() -> Any:
+    """Matplotlib's pyplot, drawing to files only."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "drawing needs matplotlib; install it with: pip install 'dppp[experiments]'"
+        ) from error
+    mpl.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    return pyplot

@@ -1,0 +1,20 @@
+"""Files that commands read and write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dppp.errors import InputError
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path} holds no JSON object")
+    return data

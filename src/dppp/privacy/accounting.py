@@ -1,0 +1,180 @@
+"""What many answers cost: privacy loss distributions, composed by dp-accounting.
+
+One release with T queries composes 2T identical losses, since each query moves two counts
+(divergence.py). The loss of one moved count is put on a grid so that nothing is lost: an atom of
+mass p under one neighbour and q under the other is split between the two grid points around its
+loss so that both masses are kept,
+
+    p = p₁ + p₂,   q = p₁ e^(-l₁) + p₂ e^(-l₂).                                     (A1)
+
+Merging the two gives the atom back, so the grid's pair of distributions dominates the true one: the
+composed δ(ε) is never below the true one, and the error is of second order in the step (plain
+rounding up, which is dp-accounting's default, loses 5 % of ε at T = 10⁴).
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from dp_accounting.pld import pld_pmf
+
+from dppp.errors import InputError, UncertifiedError
+from dppp.privacy.divergence import HIGHEST_EPSILON, delta_at, require_delta, require_epsilon
+from dppp.privacy.noise import Noise, pmf_of
+from dppp.privacy.pmf import Floats
+
+_STEPS_PER_DEVIATION = 96
+"""Grid steps in a standard deviation of one count's loss."""
+
+_MOST_STEPS = 2**17
+"""Grid points of one count's loss, at the most."""
+
+_TAIL_TRUNCATION = 1e-18
+"""Mass that a composition may move to infinite loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Queries answered with the same noise."""
+
+    noise: Noise
+    queries: int
+
+    def __post_init__(self) -> None:
+        require_queries(self.queries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Losses:
+    """Privacy losses of one moved count, their masses, and the mass of infinite loss."""
+
+    losses: Floats
+    masses: Floats
+    infinite: float
+
+    @classmethod
+    def of(cls, noise: Noise) -> "_Losses":
+        pmf = pmf_of(noise)
+        if len(pmf.masses) == 1:
+            return cls(losses=np.zeros(1), masses=np.zeros(1), infinite=1.0)
+        before, after = pmf.masses[:-1], pmf.masses[1:]
+        slack = 2 * pmf.relative_error
+        infinite = float(pmf.masses[-1]) + pmf.tail
+        return cls(losses=np.log(before / after) + slack, masses=before, infinite=infinite)
+
+    @property
+    def variance(self) -> float:
+        mean = float(np.dot(self.masses, self.losses))
+        return float(np.dot(self.masses, (self.losses - mean) ** 2))
+
+    def on_grid(self, step: float) -> pld_pmf.DensePLDPmf:
+        """Equation A1 for every atom."""
+        below = np.floor(self.losses / step).astype(np.int64)
+        rest = self.losses - below * step
+        up = self.masses * np.clip(np.expm1(-rest) / math.expm1(-step), 0.0, 1.0)
+        lowest = int(below.min())
+        size = int(below.max()) - lowest + 2
+        index = below - lowest
+        grid = np.bincount(index, self.masses - up, size) + np.bincount(index + 1, up, size)
+        return pld_pmf.DensePLDPmf(step, lowest, grid, self.infinite, True)
+
+
+class LossDistribution:
+    """The composed privacy loss of all queries of all tasks that were fixed together."""
+
+    def __init__(self, spendings: Sequence[Spending]) -> None:
+        if not spendings:
+            raise InputError("nothing to account for; give at least one noise with its queries")
+        losses = [_Losses.of(spending.noise) for spending in spendings]
+        counts = [2 * spending.queries for spending in spendings]
+        step = _grid_step(losses, counts)
+        with np.errstate(over="ignore"):  # dp-accounting tries orders that overflow, and skips them
+            parts = [
+                loss.on_grid(step).self_compose(count, _TAIL_TRUNCATION)
+                for loss, count in zip(losses, counts, strict=True)
+            ]
+        self._pmf = functools.reduce(lambda one, other: one.compose(other, 0.0), parts)
+        self._rounding = _transform_error(sum(spending.queries for spending in spendings))
+
+    def delta_at(self, epsilon: float) -> float:
+        """δ of the whole at this ε, rounded up."""
+        return min(1.0, max(0.0, float(self._pmf.get_delta_for_epsilon(epsilon))) + self._rounding)
+
+
+def total_delta(spendings: Sequence[Spending], epsilon: float) -> float:
+    """δ of everything answered at this ε: exact for one query, else composed; rounded up."""
+    require_epsilon(epsilon)
+    if _is_one_query(spendings):
+        return delta_at(spendings[0].noise, epsilon)
+    return LossDistribution(spendings).delta_at(epsilon)
+
+
+def delta_curve(spendings: Sequence[Spending], epsilons: Sequence[float]) -> list[float]:
+    """δ at each of these ε, composing once."""
+    if _is_one_query(spendings):
+        return [delta_at(spendings[0].noise, epsilon) for epsilon in epsilons]
+    distribution = LossDistribution(spendings)
+    return [distribution.delta_at(epsilon) for epsilon in epsilons]
+
+
+def account(spendings: Sequence[Spending], delta: float) -> float:
+    """ε of everything answered, at this δ: the smallest with total_delta ≤ δ, rounded up."""
+    require_delta(delta)
+    if _is_one_query(spendings):
+        only = spendings[0].noise
+        return _smallest_epsilon(lambda epsilon: delta_at(only, epsilon), delta)
+    return _smallest_epsilon(LossDistribution(spendings).delta_at, delta)
+
+
+def least_delta(queries: int) -> float:
+    """The smallest δ that this arithmetic can tell from its own rounding for so many queries."""
+    return 1e-38 if queries == 1 else 16 * _transform_error(queries)
+
+
+def _transform_error(queries: int) -> float:
+    """Bound on the error that composing by Fourier transforms makes in δ.
+
+    A transform raised to the power k has a relative error of about k units in the last place; what
+    was seen is ten times below this.
+    """
+    return (2 * queries + 64) * 2.0**-50
+
+
+def _is_one_query(spendings: Sequence[Spending]) -> bool:
+    return len(spendings) == 1 and spendings[0].queries == 1
+
+
+def _grid_step(losses: Sequence[_Losses], counts: Sequence[int]) -> float:
+    """A fraction of the root mean square deviation over all counts that move.
+
+    Splitting an atom adds at most step²/4 to the variance of its loss. Noise that is almost never
+    there has a tiny deviation and a wide range, which limits the number of grid points instead.
+    """
+    variance = sum(count * loss.variance for loss, count in zip(losses, counts, strict=True))
+    widest = max(float(np.ptp(loss.losses)) for loss in losses)
+    fine = math.sqrt(variance / sum(counts)) / _STEPS_PER_DEVIATION
+    return max(fine, widest / _MOST_STEPS) or 1.0
+
+
+def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
+    """Bisect a falling δ(ε) to one part in 10⁸, and return the end that keeps δ."""
+    low, high = 0.0, 1.0
+    while delta_of(high) > delta:
+        low, high = high, 2 * high
+        if high > HIGHEST_EPSILON:
+            raise UncertifiedError(
+                f"even at epsilon = {HIGHEST_EPSILON:g} the answers cost more than "
+                f"delta = {delta:g}; use more noise, fewer queries or a larger delta"
+            )
+    while high - low > 1e-8 * high and high > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(middle) > delta else (low, middle)
+    return high
+
+
+def require_queries(queries: object) -> None:
+    """Refuse a number of queries that is none."""
+    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
+        raise InputError(f"queries must be a whole number, 1 or more, got {queries!r}")

@@ -1,0 +1,105 @@
+"""Exact δ(ε) of one noisy release, from the masses of the noise alone.
+
+One record may change one teacher's vote from one class to another, so two counts move, by -1 and
++1, and the noise of the two is independent. With p the masses of the noise, the pair of
+distributions is p(x) p(y) against p(x+1) p(y-1), and
+
+    δ(ε) = Σ max(0, p(x) p(y) - e^ε p(x+1) p(y-1)).                                  (D1)
+
+Exchanging the two coordinates exchanges the two distributions, so both directions have the same δ.
+A vote that appears or vanishes moves one count only, which is a projection of this. The
+single-coordinate δ(ε) is what Theorem 1 of the paper bounds; it is here for comparison.
+
+Every result carries an upper bound on its own error (rounding, and mass left out of the tails,
+which counts as infinite loss), so that it is never below the true δ.
+"""
+
+import math
+
+import numpy as np
+
+from dppp.errors import InputError
+from dppp.privacy.noise import Noise, highest_loss, pmf_of
+from dppp.privacy.pmf import Floats, Pmf
+
+SCOPES = ("joint", "single-coordinate")
+
+HIGHEST_EPSILON = 500.0
+"""Past this e^ε leaves the range of floats, and the promise has left any use long before."""
+
+
+def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
+    """The exact δ of one release with this noise at this ε, rounded up."""
+    require_epsilon(epsilon)
+    if scope not in SCOPES:
+        raise InputError(f"unknown scope {scope!r}; choose one of {', '.join(SCOPES)}")
+    counts_moved = 2 if scope == "joint" else 1
+    if epsilon >= counts_moved * highest_loss(noise):
+        return 0.0
+    pmf = pmf_of(noise)
+    return joint_delta(pmf, epsilon) if scope == "joint" else single_delta(pmf, epsilon)
+
+
+def joint_delta(pmf: Pmf, epsilon: float) -> float:
+    """Equation D1: two counts move, by -1 and +1.
+
+    With loss u(x) = ln p(x)/p(x+1) the sum runs over u(x) - u(y') > ε, where y' = y - 1. Sorted by
+    u, the inner sums over y' are prefix sums, so the whole costs one sort and one search.
+    """
+    before, after, loss = _sorted_by_loss(pmf)
+    reached = np.searchsorted(loss, loss - epsilon, side="left")
+    sum_after = np.concatenate(([0.0], np.cumsum(after)))[reached]
+    sum_before = np.concatenate(([0.0], np.cumsum(before)))[reached]
+    gained = before * sum_after
+    lost = math.exp(epsilon) * after * sum_before
+    unmatched = 2 * float(pmf.masses[-1]) + 2 * pmf.tail
+    error = (2 * pmf.relative_error + _rounding(pmf)) * float(np.sum(gained + lost))
+    return min(1.0, max(0.0, float(np.sum(gained - lost))) + unmatched + error)
+
+
+def single_delta(pmf: Pmf, epsilon: float) -> float:
+    """One count moves by one: Σ max(0, p(x) - e^ε p(x+1)), the larger of both directions."""
+    lower, upper = pmf.masses[:-1], pmf.masses[1:]
+    return min(1.0, max(_one_way(pmf, lower, upper, epsilon), _one_way(pmf, upper, lower, epsilon)))
+
+
+def _one_way(pmf: Pmf, before: Floats, after: Floats, epsilon: float) -> float:
+    growth = math.exp(epsilon)
+    excess = before - growth * after
+    counted = excess > 0
+    error = (pmf.relative_error + _rounding(pmf)) * float(
+        np.sum((before + growth * after)[counted])
+    )
+    return float(np.sum(excess[counted])) + float(pmf.masses[-1]) + pmf.tail + error
+
+
+def _sorted_by_loss(pmf: Pmf) -> tuple[Floats, Floats, Floats]:
+    before, after = pmf.masses[:-1], pmf.masses[1:]
+    loss = np.log(before / after)
+    if np.any(loss[1:] < loss[:-1]):
+        order = np.argsort(loss, kind="stable")
+        return before[order], after[order], loss[order]
+    return before, after, loss
+
+
+def _rounding(pmf: Pmf) -> float:
+    """Relative error of a prefix sum over the masses, and of the few operations after it."""
+    return float((len(pmf.masses) + 8) * 2.0**-52)
+
+
+def require_epsilon(epsilon: object) -> None:
+    """Refuse an ε that is no promise."""
+    if not isinstance(epsilon, int | float) or isinstance(epsilon, bool):
+        raise InputError(f"epsilon must be a number, got {epsilon!r}")
+    if not 0 < epsilon <= HIGHEST_EPSILON:
+        raise InputError(
+            f"epsilon must be greater than 0 and at most {HIGHEST_EPSILON:g}, got {epsilon}; try 1"
+        )
+
+
+def require_delta(delta: object) -> None:
+    """Refuse a δ that is no promise."""
+    if not isinstance(delta, int | float) or isinstance(delta, bool):
+        raise InputError(f"delta must be a number, got {delta!r}")
+    if not 0 < delta < 1:
+        raise InputError(f"delta must lie between 0 and 1, both excluded, got {delta}; try 1e-5")

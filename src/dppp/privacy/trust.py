@@ -1,0 +1,76 @@
+"""Who may misbehave, and what follows from it (DESIGN.md, section 4).
+
+N teachers, of whom up to C pool all they know with the aggregator and up to D vanish in any query,
+both at once. Noise, quorum and decryption threshold follow from these three numbers; every party
+works them out for itself.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from dppp.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """Numbers of teachers, of colluders among them, and of dropouts to survive."""
+
+    teachers: int
+    colluders: int
+    dropouts: int
+
+    def __post_init__(self) -> None:
+        for name in ("teachers", "colluders", "dropouts"):
+            _require_count(name, getattr(self, name))
+        if self.teachers < 2:
+            raise InputError(
+                f"teachers must be at least 2, got {self.teachers}; one teacher alone hides nobody"
+            )
+        if self.honest_shares < 1:
+            raise InputError(
+                f"colluders + dropouts must be below teachers, got {self.colluders} + "
+                f"{self.dropouts} of {self.teachers}; lower one of them or add teachers"
+            )
+        if self.threshold > self.ballots_needed:
+            raise InputError(
+                f"the decryption threshold would be {self.threshold}, but only "
+                f"{self.ballots_needed} of {self.teachers} teachers are sure to answer; "
+                "lower colluders or dropouts"
+            )
+
+    @classmethod
+    def with_defaults(
+        cls, teachers: int, colluders: int | None = None, dropouts: int | None = None
+    ) -> Self:
+        """Take N // 5 colluders and N // 10 dropouts where nothing else is said."""
+        _require_count("teachers", teachers)
+        return cls(
+            teachers=teachers,
+            colluders=teachers // 5 if colluders is None else colluders,
+            dropouts=teachers // 10 if dropouts is None else dropouts,
+        )
+
+    @property
+    def ballots_needed(self) -> int:
+        """Fewer ballots than this abort the batch."""
+        return self.teachers - self.dropouts
+
+    @property
+    def honest_shares(self) -> int:
+        """Noise shares in every tally that no colluder knows: what the noise is sized for."""
+        return self.teachers - self.colluders - self.dropouts
+
+    @property
+    def threshold(self) -> int:
+        """Decryption shares needed: two quorums of this size have an honest teacher in common."""
+        return (self.teachers + self.colluders) // 2 + 1
+
+    @property
+    def survives_withholding(self) -> bool:
+        """Whether a batch still opens when colluders also withhold their decryption shares."""
+        return self.threshold <= self.honest_shares
+
+
+def _require_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
