@@ -52,7 +52,8 @@ def joint_delta(pmf: Pmf, epsilon: float) -> float:
     sum_before = np.concatenate(([0.0], np.cumsum(before)))[reached]
     gained = before * sum_after
     lost = math.exp(epsilon) * after * sum_before
-    unmatched = 2 * float(pmf.masses[-1]) + 2 * pmf.tail
+    edge = float(pmf.masses[-1]) + pmf.tail
+    unmatched = edge * (2 - edge)  # either coordinate where the other distribution has no mass
     error = (2 * pmf.relative_error + _rounding(pmf)) * float(np.sum(gained + lost))
     return min(1.0, max(0.0, float(np.sum(gained - lost))) + unmatched + error)
 

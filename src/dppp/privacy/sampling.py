@@ -122,12 +122,12 @@ def _upper_masses(share: Noise, reach: int) -> list[gmpy2.mpfr]:
 
 
 def _thresholds(cells: list[gmpy2.mpfr]) -> list[int]:
-    """The cumulative distribution below the last cell, rounded down to multiples of 2^-128."""
+    """The cumulative distribution below the last cell, rounded to multiples of 2^-128."""
     cumulative = gmpy2.mpfr(0)
     thresholds = []
     for cell in cells[:-1]:
         cumulative += cell
-        thresholds.append(min(int(gmpy2.floor(cumulative * 2**_BITS)), 2**_BITS - 1))
+        thresholds.append(min(int(gmpy2.rint(cumulative * 2**_BITS)), 2**_BITS - 1))
     return thresholds
 
 
