@@ -66,37 +66,25 @@ def calibrate(
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
     from dppp.privacy.trust import Trust  # noqa: PLC0415
 
+    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
+    trust = Trust.with_defaults(teachers, colluders, dropouts)
     if compare:
-        promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
-        trust = Trust.with_defaults(teachers, colluders, dropouts)
         certificates = calibrations.compare(promise, trust)
-        best = certificates[0].noise.variance
-        rows = [
-            {**each.to_json(), "ratio_to_best": each.noise.variance / best} for each in certificates
-        ]
-        emit({"compared": rows}, as_json=as_json, show=lambda out: show_compared(out, certificates))
     else:
-        certificate = calibrations.calibrate(
-            noise,
-            epsilon=epsilon,
-            delta=delta,
-            teachers=teachers,
-            colluders=colluders,
-            dropouts=dropouts,
-            queries=queries,
-            classes=classes,
-            calibration=calibration,
-        )
-        certificates = [certificate]
-        emit(
-            certificate.to_json(),
-            as_json=as_json,
-            show=lambda out: show_certificate(out, certificate),
-        )
+        certificates = [calibrations.calibrate_for(noise, promise, trust, calibration=calibration)]
     if plot is not None:
         from dppp.cli.privacy_plot import draw_promised_against_delivered  # noqa: PLC0415
 
         draw_promised_against_delivered(certificates, plot)
+    first = certificates[0]
+    if compare:
+        rows = [
+            {**each.to_json(), "ratio_to_best": each.noise.variance / first.noise.variance}
+            for each in certificates
+        ]
+        emit({"compared": rows}, as_json=as_json, show=lambda out: show_compared(out, certificates))
+    else:
+        emit(first.to_json(), as_json=as_json, show=lambda out: show_certificate(out, first))
 
 
 def certify(

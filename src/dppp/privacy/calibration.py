@@ -53,6 +53,13 @@ def calibrate(
     """The noise of this family (or of the best one, "auto") for a total (ε, δ) over all queries."""
     promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
+    return calibrate_for(noise, promise, trust, calibration=calibration)
+
+
+def calibrate_for(
+    noise: str, promise: Promise, trust: Trust, *, calibration: str = "exact"
+) -> Certificate:
+    """The same for a promise and a trust that were made before."""
     if calibration not in CALIBRATIONS:
         raise InputError(f"unknown calibration {calibration!r}; choose exact or paper")
     _require_computable(promise)
