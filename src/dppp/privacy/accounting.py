@@ -9,7 +9,7 @@ loss so that both masses are kept,
 
 Merging the two gives the atom back, so the grid's pair of distributions dominates the true one: the
 composed δ(ε) is never below the true one, and the error is of second order in the step (plain
-rounding up, which is dp-accounting's default, loses 5 % of ε at T = 10⁴).
+rounding up on a fixed grid, dp-accounting's default, doubles a small ε at T = 10⁴).
 """
 
 import functools
