@@ -8,6 +8,7 @@ every ciphertext (docs/protocol.md, section 4). Bound to a context: task, query 
 Made by teachers; checked by the aggregator and by every teacher before it decrypts.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -198,14 +199,22 @@ def _draw_mask(
         root = mpz(1)
     longest = public.modulus_bits // 2 + CHALLENGE_BITS + len(blindings).bit_length()
     exponent = random_bits(longest + MASK_BITS, random_bytes)
-    return Blinding(exponent=exponent, root=root, power=mpz(1))
+    return Blinding(exponent=exponent, root=root, factor=mpz(1), shift=mpz(0))
 
 
 def _raise_root(public: PublicKey, mask: Blinding) -> mpz:
     """(root · h^exponent)^(n^s) modulo n, up to sign."""
     modulus = public.modulus
-    base = mask.root * power_secret(public.blinding_base, mask.exponent, modulus) % modulus
-    return absolute(gmpy2.powmod(base, public.plaintext_modulus, modulus), modulus)
+    short = power_secret(_raised_base(public), mask.exponent, modulus)
+    if mask.root == 1:
+        return absolute(short, modulus)
+    return absolute(gmpy2.powmod(mask.root, public.plaintext_modulus, modulus) * short, modulus)
+
+
+@functools.lru_cache(maxsize=8)
+def _raised_base(public: PublicKey) -> mpz:
+    """h^(n^s) modulo n: the same for every proof under a key."""
+    return gmpy2.powmod(public.blinding_base, public.plaintext_modulus, public.modulus)
 
 
 def _challenges(

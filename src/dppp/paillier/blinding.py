@@ -1,9 +1,10 @@
 """Blindings: the random n^s-th powers that hide a plaintext, made ahead of time.
 
 The short way (Damgard-Jurik-Nielsen) is h^x raised to n^s, with h public and x of half the
-modulus' bits: h^(n^s) is fixed, so its powers come from a table with one multiplication for each
-window of x. The full-length way, r^(n^s) with r uniform (paper, Eq. 1), is here for comparison and
-for those who would rather not assume that short exponents hide. Run by teachers.
+modulus' bits. h^(n^s) is fixed, so its powers come from a table with one multiplication for each
+window of x, and entries split into residue and logarithm keep these multiplications short. The
+full-length way, r^(n^s) with r uniform (paper, Eq. 1), is here for comparison and for those who
+would rather not assume that short exponents hide. Run by teachers.
 
 The table is read at places that depend on x, which a neighbour on the same processor might see.
 Every x is used once and is made in the background, away from the vote.
@@ -16,24 +17,30 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import InputError
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.parallel import map_over_cores, release_lock_in_gmp
 from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
-from dppp.paillier.structure import lift_root
+from dppp.paillier.structure import lift_root, split_element
 
-TABLE_BYTES_LIMIT = 64_000_000
+# A wider window saves less than it takes to make: a table of this size takes about a second.
+TABLE_BYTES_LIMIT = 20_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blinding:
-    """A secret root · h^exponent modulo n, and its n^s-th power modulo n^(s+1). Use it once."""
+    """A secret root · h^exponent modulo n and its n^s-th power, factor · (1 + n)^shift.
+
+    Use it once.
+    """
 
     exponent: mpz
     root: mpz
-    power: mpz
+    factor: mpz
+    shift: mpz
 
     def __repr__(self) -> str:
         return "Blinding(<redacted>)"
@@ -42,7 +49,11 @@ class Blinding:
 def full_blinding(public: PublicKey, random_bytes: RandomBytes = system_random) -> Blinding:
     """A blinding with a uniform root of full length."""
     root = random_unit(public.modulus, random_bytes)
-    return Blinding(exponent=mpz(0), root=root, power=lift_root(public, root))
+    return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
+
+
+# Residues and logarithms of base, base², …: what `split_element` makes of them.
+_Row = tuple[tuple[mpz, ...], tuple[mpz, ...]]
 
 
 class BlindingTable:
@@ -58,55 +69,65 @@ class BlindingTable:
     def table_bytes(self) -> int:
         """The memory that the table takes."""
         return sum(
-            sys.getsizeof(row) + sum(sys.getsizeof(entry) for entry in row) for row in self._rows
+            sys.getsizeof(half) + sum(sys.getsizeof(entry) for entry in half)
+            for row in self._rows
+            for half in row
         )
 
     def draw(self, random_bytes: RandomBytes = system_random) -> Blinding:
         """A new short blinding."""
-        exponent = random_bits(self.exponent_bits, random_bytes)
-        return Blinding(exponent=exponent, root=mpz(1), power=self._raise(exponent))
+        return self.blinding(random_bits(self.exponent_bits, random_bytes))
 
     def draw_many(
         self, count: int, random_bytes: RandomBytes = system_random
     ) -> tuple[Blinding, ...]:
         """`count` new short blindings, made on all cores."""
         exponents = [random_bits(self.exponent_bits, random_bytes) for _ in range(count)]
-        powers = map_over_cores(self._raise, exponents)
-        return tuple(
-            Blinding(exponent=exponent, root=mpz(1), power=power)
-            for exponent, power in zip(exponents, powers, strict=True)
-        )
+        return map_over_cores(self.blinding, exponents)
 
-    def _raise(self, exponent: mpz) -> mpz:
-        """h^(n^s · exponent): one entry from each row, docs/protocol.md, equation 3."""
-        modulus, mask = self.public.ciphertext_modulus, (1 << self.window_bits) - 1
-        result = mpz(1)
-        for row in self._rows:
-            digit = int(exponent & mask)
-            if digit:
-                result = result * row[digit - 1] % modulus
-            exponent >>= self.window_bits
-        return result
+    def blinding(self, exponent: mpz) -> Blinding:
+        """h^(n^s · exponent): one entry from each row, docs/protocol.md, equation 4."""
+        digits = gmpy2.unpack(exponent, self.window_bits)
+        chosen = [
+            (residues[digit - 1], logarithms[digit - 1])
+            for digit, (residues, logarithms) in zip(digits, self._rows, strict=False)
+            if digit
+        ]
+        factor = _multiply([residue for residue, _ in chosen], self.public.ciphertext_modulus)
+        shift = sum((logarithm for _, logarithm in chosen), start=mpz(0))
+        return Blinding(exponent=exponent, root=mpz(1), factor=factor, shift=shift)
 
-    def _make_rows(self) -> tuple[tuple[mpz, ...], ...]:
-        modulus, entries = self.public.ciphertext_modulus, (1 << self.window_bits) - 1
+    def _make_rows(self) -> tuple[_Row, ...]:
+        modulus = self.public.ciphertext_modulus
         base = lift_root(self.public, self.public.blinding_base)
         rows = []
         for _ in range(-(-self.exponent_bits // self.window_bits)):
-            row = [base]
-            for _ in range(entries - 1):
-                row.append(row[-1] * base % modulus)
-            rows.append(tuple(row))
-            base = row[-1] * base % modulus
+            powers = [base]
+            for _ in range((1 << self.window_bits) - 1):
+                powers.append(powers[-1] * base % modulus)
+            base = powers.pop()
+            split = map_over_cores(lambda power: split_element(self.public, power), powers)
+            residues, logarithms = zip(*split, strict=True)
+            rows.append((residues, logarithms))
         return tuple(rows)
+
+
+def _multiply(residues: list[mpz], modulus: mpz) -> mpz:
+    """The product, two residues at a time: fewer reductions, and still short factors."""
+    product = residues[-1] if len(residues) % 2 else mpz(1)
+    for first, second in zip(residues[::2], residues[1::2], strict=False):
+        product = product * (first * second) % modulus
+    return product
 
 
 def _widest_window(public: PublicKey, exponent_bits: int, bytes_limit: int) -> int:
     """The widest window whose table stays within the limit."""
-    entry_bytes = sys.getsizeof(public.ciphertext_modulus) + 8
+    entry_bytes = sum(
+        sys.getsizeof(part) + 8 for part in (public.modulus, public.plaintext_modulus)
+    )
     for window in range(12, 0, -1):
         rows = -(-exponent_bits // window)
-        if rows * (((1 << window) - 1) * entry_bytes + 64) <= bytes_limit:
+        if rows * (((1 << window) - 1) * entry_bytes + 128) <= bytes_limit:
             return window
     raise InputError(f"no table of blindings fits in {bytes_limit} bytes; allow more")
 

@@ -24,8 +24,7 @@ def encrypt(public: PublicKey, plaintext: mpz, blinding: Blinding) -> Ciphertext
     """(1 + n)^m · blinding: Eq. 1. Needs no exponentiation."""
     if not 0 <= plaintext < public.plaintext_modulus:
         raise InputError("a plaintext is outside 0..n^s - 1; pack it with `packing` first")
-    power = raise_generator(public, plaintext)
-    return Ciphertext(power * blinding.power % public.ciphertext_modulus)
+    return _blind(public, plaintext, blinding)
 
 
 def add(public: PublicKey, ciphertexts: Iterable[Ciphertext]) -> Ciphertext:
@@ -48,7 +47,13 @@ def add_ballots(
 
 def blind_again(public: PublicKey, ciphertext: Ciphertext, blinding: Blinding) -> Ciphertext:
     """Another ciphertext of the same plaintext, which nobody can link to the first."""
-    return Ciphertext(ciphertext * blinding.power % public.ciphertext_modulus)
+    return Ciphertext(ciphertext * _blind(public, mpz(0), blinding) % public.ciphertext_modulus)
+
+
+def _blind(public: PublicKey, plaintext: mpz, blinding: Blinding) -> Ciphertext:
+    """(1 + n)^m times the blinding, whose own power of 1 + n is added to m beforehand."""
+    power = raise_generator(public, plaintext + blinding.shift)
+    return Ciphertext(power * blinding.factor % public.ciphertext_modulus)
 
 
 def write_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> bytes:

@@ -51,13 +51,15 @@ class Packing:
 
     def pack(self, entries: Sequence[int]) -> tuple[mpz, ...]:
         """Plaintexts of one ballot; an entry outside 0..entry_bound is refused by its position."""
-        for slot, entry in enumerate(entries):
-            if not 0 <= entry <= self.entry_bound:
-                raise PackingError(
-                    f"slot {slot} is outside 0..{self.entry_bound}; "
-                    "an entry must be within the bound that all teachers agreed on",
-                    slot=slot,
-                )
+        if entries and not 0 <= min(entries) <= max(entries) <= self.entry_bound:
+            slot = next(
+                slot for slot, entry in enumerate(entries) if not 0 <= entry <= self.entry_bound
+            )
+            raise PackingError(
+                f"slot {slot} is outside 0..{self.entry_bound}; "
+                "an entry must be within the bound that all teachers agreed on",
+                slot=slot,
+            )
         return tuple(
             gmpy2.pack(list(entries[start : start + self.slots]), self.slot_bits)
             for start in range(0, len(entries), self.slots)

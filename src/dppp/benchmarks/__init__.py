@@ -1,0 +1,1 @@
+"""What the cryptography costs: processor time, as ratios to a reference of the same run."""
