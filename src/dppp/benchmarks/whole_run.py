@@ -48,11 +48,8 @@ def make_ballot(
     table: BlindingTable, packing: Packing, entries: Sequence[int]
 ) -> tuple[Ciphertext, ...]:
     """One teacher's ballot: pack, blind, encrypt."""
-    plaintexts = packing.pack(entries)
-    blindings = table.draw_many(len(plaintexts))
     return tuple(
-        encrypt(table.public, plaintext, blinding)
-        for plaintext, blinding in zip(plaintexts, blindings, strict=True)
+        encrypt(table.public, plaintext, table.draw()) for plaintext in packing.pack(entries)
     )
 
 

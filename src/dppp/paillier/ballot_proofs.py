@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import GroupElementError, InputError, ProofError
@@ -28,7 +27,7 @@ from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
 from dppp.paillier.groups import absolute, check_absolute_units
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.modexp import power_secret
+from dppp.paillier.modexp import power_public, power_secret
 from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
 
@@ -185,7 +184,7 @@ def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) 
     left = multiply_powers(bases, exponents, modulus)
     responses = [claim.proof.response for claim in claims]
     right = multiply_powers(responses, weights, modulus)
-    raised = gmpy2.powmod(right, public.plaintext_modulus, modulus)
+    raised = power_public(right, public.plaintext_modulus, modulus)
     return absolute(left, modulus) == absolute(raised, modulus)
 
 
@@ -208,13 +207,13 @@ def _raise_root(public: PublicKey, mask: Blinding) -> mpz:
     short = power_secret(_raised_base(public), mask.exponent, modulus)
     if mask.root == 1:
         return absolute(short, modulus)
-    return absolute(gmpy2.powmod(mask.root, public.plaintext_modulus, modulus) * short, modulus)
+    return absolute(power_public(mask.root, public.plaintext_modulus, modulus) * short, modulus)
 
 
 @functools.lru_cache(maxsize=8)
 def _raised_base(public: PublicKey) -> mpz:
     """h^(n^s) modulo n: the same for every proof under a key."""
-    return gmpy2.powmod(public.blinding_base, public.plaintext_modulus, public.modulus)
+    return power_public(public.blinding_base, public.plaintext_modulus, public.modulus)
 
 
 def _challenges(

@@ -22,7 +22,6 @@ from gmpy2 import mpz
 
 from dppp.errors import InputError
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.parallel import map_over_cores, release_lock_in_gmp
 from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
 from dppp.paillier.structure import lift_root, split_element
 
@@ -78,13 +77,6 @@ class BlindingTable:
         """A new short blinding."""
         return self.blinding(random_bits(self.exponent_bits, random_bytes))
 
-    def draw_many(
-        self, count: int, random_bytes: RandomBytes = system_random
-    ) -> tuple[Blinding, ...]:
-        """`count` new short blindings, made on all cores."""
-        exponents = [random_bits(self.exponent_bits, random_bytes) for _ in range(count)]
-        return map_over_cores(self.blinding, exponents)
-
     def blinding(self, exponent: mpz) -> Blinding:
         """h^(n^s · exponent): one entry from each row, docs/protocol.md, equation 4."""
         digits = gmpy2.unpack(exponent, self.window_bits)
@@ -106,7 +98,7 @@ class BlindingTable:
             for _ in range((1 << self.window_bits) - 1):
                 powers.append(powers[-1] * base % modulus)
             base = powers.pop()
-            split = map_over_cores(lambda power: split_element(self.public, power), powers)
+            split = (split_element(self.public, power) for power in powers)
             residues, logarithms = zip(*split, strict=True)
             rows.append((residues, logarithms))
         return tuple(rows)
@@ -191,7 +183,6 @@ class BlindingPool:
         self._thread.join()
 
     def _fill(self) -> None:
-        release_lock_in_gmp()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed or len(self._ready) < self._capacity)

@@ -14,7 +14,6 @@ from dppp.paillier.blinding import Blinding
 from dppp.paillier.encoding import byte_length
 from dppp.paillier.groups import check_units
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.structure import raise_generator
 
 Ciphertext = NewType("Ciphertext", mpz)
@@ -38,11 +37,10 @@ def add(public: PublicKey, ciphertexts: Iterable[Ciphertext]) -> Ciphertext:
 def add_ballots(
     public: PublicKey, ballots: Sequence[Sequence[Ciphertext]]
 ) -> tuple[Ciphertext, ...]:
-    """The tally of many ballots: place by place, on all cores."""
+    """The tally of many ballots, place by place."""
     if len({len(ballot) for ballot in ballots}) != 1:
         raise InputError("ballots must be there and all of one length to be added")
-    places = zip(*ballots, strict=True)
-    return map_over_cores(lambda place: add(public, place), places)
+    return tuple(add(public, place) for place in zip(*ballots, strict=True))
 
 
 def blind_again(public: PublicKey, ciphertext: Ciphertext, blinding: Blinding) -> Ciphertext:

@@ -1,8 +1,9 @@
-"""Modular exponentiation with a secret exponent, in time that does not depend on its bits.
+"""Modular exponentiation: secret exponents in constant time, and no lock held meanwhile.
 
-libcrypto's constant-time exponentiation is called by ctypes, which lets other threads run
-meanwhile; gmpy2's ``powmod_sec`` stands in where libcrypto cannot be found. Conversions between
-Python and libcrypto, and the length of an exponent in words, are outside this promise.
+For a secret exponent libcrypto's constant-time exponentiation is called by ctypes, which
+lets other threads run; gmpy2's ``powmod_sec`` stands in where libcrypto cannot be found.
+Conversions between Python and libcrypto, and the length of an exponent in words, are outside this
+promise.
 """
 
 import contextlib
@@ -124,3 +125,13 @@ def power_secret_gmp(base: mpz, exponent: mpz, modulus: mpz) -> mpz:
     if exponent == 0:
         return mpz(1)
     return gmpy2.powmod_sec(base, exponent, modulus)
+
+
+def power_public(base: mpz, exponent: mpz, modulus: mpz) -> mpz:
+    """base^exponent for a public exponent, by gmpy2, without Python's lock."""
+    context = gmpy2.get_context()
+    context.allow_release_gil = True
+    try:
+        return gmpy2.powmod(base, exponent, modulus)
+    finally:
+        context.allow_release_gil = False

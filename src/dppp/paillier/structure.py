@@ -10,6 +10,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.paillier.keys import PublicKey
+from dppp.paillier.modexp import power_public
 
 
 def raise_generator(public: PublicKey, plaintext: mpz) -> mpz:
@@ -54,7 +55,7 @@ def lift_root(public: PublicKey, root: mpz) -> mpz:
     lifted, precision = root, public.modulus
     for _ in range(public.s):
         precision *= public.modulus
-        lifted = gmpy2.powmod(lifted, public.modulus, precision)
+        lifted = power_public(lifted, public.modulus, precision)
     return lifted
 
 

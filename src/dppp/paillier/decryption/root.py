@@ -16,7 +16,7 @@ from dppp.paillier.encryption import Ciphertext
 from dppp.paillier.groups import absolute
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.lagrange import Interpolation, interpolate
-from dppp.paillier.modexp import power_secret
+from dppp.paillier.modexp import power_public, power_secret
 from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm, lift_root
 
@@ -40,7 +40,7 @@ def combine(
 def _open(public: PublicKey, ciphertext: Ciphertext, root: mpz, weights: Interpolation) -> mpz:
     """The m of c^(2Δ) = ±(1+n)^(2Δm) · y^(n^s); that y is right is seen modulo n."""
     modulus, doubled = public.ciphertext_modulus, 2 * weights.denominator
-    raised = gmpy2.powmod(ciphertext, doubled, modulus)
+    raised = power_public(ciphertext, doubled, modulus)
     remainder = raised * gmpy2.invert(lift_root(public, root), modulus) % modulus
     if remainder % public.modulus == public.modulus - 1:
         remainder = modulus - remainder
