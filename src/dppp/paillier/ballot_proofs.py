@@ -142,7 +142,7 @@ class _Claim:
         try:
             if not ballot.ciphertexts:
                 raise GroupElementError("a ballot without ciphertexts proves nothing")
-            check_ciphertexts(public, ballot.ciphertexts)
+            residues = check_ciphertexts(public, ballot.ciphertexts)
             parts = (ballot.proof.commitment, ballot.proof.response)
             check_absolute_units(parts, public.modulus, what="part of a ballot proof")
         except GroupElementError as error:
@@ -152,7 +152,7 @@ class _Claim:
             ) from error
         return cls(
             index=ballot.index,
-            residues=tuple(ciphertext % public.modulus for ciphertext in ballot.ciphertexts),
+            residues=residues,
             challenges=_challenges(
                 public, ballot.ciphertexts, ballot.context, ballot.proof.commitment
             ),

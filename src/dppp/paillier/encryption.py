@@ -76,6 +76,6 @@ def read_ciphertexts(public: PublicKey, data: bytes) -> tuple[Ciphertext, ...]:
     return values
 
 
-def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> None:
-    """Refuse any ciphertext outside the group; the error names its position."""
-    check_units(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")
+def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> tuple[mpz, ...]:
+    """Refuse any ciphertext outside the group, by position; return them modulo n."""
+    return check_units(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")

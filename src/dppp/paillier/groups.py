@@ -20,11 +20,12 @@ def absolute(value: mpz, modulus: mpz) -> mpz:
     return min(residue, modulus - residue)
 
 
-def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -> None:
-    """Refuse any value that is not in [1, bound) and invertible modulo `modulus`.
+def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -> tuple[mpz, ...]:
+    """Refuse any value that is not in [1, bound) and invertible; return them modulo `modulus`.
 
     One greatest common divisor for all: a product is a unit when every factor is.
     """
+    residues = []
     product = mpz(1)
     for position, value in enumerate(values):
         if not 0 < value < bound:
@@ -32,9 +33,11 @@ def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -
                 f"{what} {position} is outside the group; refuse what it came from",
                 position=position,
             )
-        product = product * value % modulus
+        residues.append(value % modulus)
+        product = product * residues[-1] % modulus
     if gmpy2.gcd(product, modulus) != 1:
-        _name_the_divisor(values, modulus, what)
+        _name_the_divisor(residues, modulus, what)
+    return tuple(residues)
 
 
 def _name_the_divisor(values: Sequence[mpz], modulus: mpz, what: str) -> None:
