@@ -114,9 +114,8 @@ def _multiply(residues: list[mpz], modulus: mpz) -> mpz:
 
 def _widest_window(public: PublicKey, exponent_bits: int, bytes_limit: int) -> int:
     """The widest window whose table stays within the limit."""
-    entry_bytes = sum(
-        sys.getsizeof(part) + 8 for part in (public.modulus, public.plaintext_modulus)
-    )
+    sample = split_element(public, public.ciphertext_modulus - 2)
+    entry_bytes = sum(sys.getsizeof(part) + 8 for part in sample)
     for window in range(12, 0, -1):
         rows = -(-exponent_bits // window)
         if rows * (((1 << window) - 1) * entry_bytes + 128) <= bytes_limit:
