@@ -10,6 +10,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
+from dppp.cli import keys
+from dppp.cli.bench import bench
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -30,6 +32,10 @@ def _root(
         sys.stdout.write(f"dppp {__version__}\n")
     elif context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
+
+
+app.command()(bench)
+app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -27,6 +27,7 @@ from dppp.paillier.structure import lift_root, split_element
 
 # A wider window saves less than it takes to make: a table of this size takes about a second.
 TABLE_BYTES_LIMIT = 20_000_000
+_WIDEST_WINDOW_BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,7 @@ def _widest_window(public: PublicKey, exponent_bits: int, bytes_limit: int) -> i
     """The widest window whose table stays within the limit."""
     sample = split_element(public, public.ciphertext_modulus - 2)
     entry_bytes = sum(sys.getsizeof(part) + 8 for part in sample)
-    for window in range(12, 0, -1):
+    for window in range(_WIDEST_WINDOW_BITS, 0, -1):
         rows = -(-exponent_bits // window)
         if rows * (((1 << window) - 1) * entry_bytes + 128) <= bytes_limit:
             return window

@@ -45,16 +45,22 @@ def seal_share(
     random_bytes: RandomBytes = system_random,
 ) -> bytes:
     """Encrypt a share under `secret`, a passphrase or the contents of a key file."""
-    if len(secret) < SHORTEST_SECRET_BYTES:
-        raise KeyMaterialError(
-            f"the passphrase has fewer than {SHORTEST_SECRET_BYTES} bytes; choose a longer one"
-        )
+    check_secret(secret)
     if cost_log2 not in _COSTS_LOG2:
         raise KeyMaterialError(f"scrypt's cost 2^{cost_log2} is outside 2^14 to 2^20")
     salt, nonce = random_bytes(_SALT_BYTES), random_bytes(_NONCE_BYTES)
     index = share.index.to_bytes(2, "big")
     header = b"".join((_TAG, bytes((cost_log2,)), salt, nonce, share.key_id, index))
     return header + _cipher(secret, salt, cost_log2).encrypt(nonce, share.to_bytes(), header)
+
+
+def check_secret(secret: bytes) -> None:
+    """Refuse a passphrase or key file that is too short."""
+    if len(secret) < SHORTEST_SECRET_BYTES:
+        raise KeyMaterialError(
+            f"the passphrase or key file has fewer than {SHORTEST_SECRET_BYTES} bytes; "
+            "choose a longer one"
+        )
 
 
 def unseal_share(data: bytes, secret: bytes) -> KeyShare:
