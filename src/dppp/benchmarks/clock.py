@@ -1,7 +1,7 @@
 """Processor time of all threads; wall time says little on a machine that others use."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -14,6 +14,7 @@ def time_once(work: Callable[[], Result]) -> tuple[Result, float]:
     return result, time.process_time() - started
 
 
-def fastest(work: Callable[[], object], repeats: int) -> float:
-    """The least processor seconds of several runs: what the work takes undisturbed."""
-    return min(time_once(work)[1] for _ in range(repeats))
+def fastest(works: Sequence[Callable[[], object]], repeats: int) -> tuple[float, ...]:
+    """The least processor seconds of each work, run in turns so that all meet the same machine."""
+    rounds = [[time_once(work)[1] for work in works] for _ in range(repeats)]
+    return tuple(min(seconds) for seconds in zip(*rounds, strict=True))

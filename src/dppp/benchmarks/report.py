@@ -1,5 +1,6 @@
 """The benchmark as one object: what `dppp bench --json` prints."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import gmpy2
@@ -21,7 +22,7 @@ from dppp.paillier.randomness import random_below, system_random
 
 PROOF_BATCHES = (50, 500, 5000)
 SCALING_TEACHERS = (100, 1000)
-_REPEATS = 5
+_REPEATS = 12
 Primes = tuple[gmpy2.mpz, gmpy2.mpz]
 
 
@@ -44,10 +45,7 @@ def run_benchmark(
     result = _head(workload, key, table) | _costs(workload, costs, paper_ms)
     result |= _proofs(workload, key, table, proof_batches)
     result["share_over_modexp"] = share_over_modexp(key)
-    result["teacher_cpu_ms_per_label_by_teachers"] = {
-        str(teachers): _teacher_ms(replace(workload, teachers=teachers), primes)
-        for teachers in scaling_teachers
-    }
+    result["teacher_cpu_ms_per_label_by_teachers"] = _scaling(workload, primes, scaling_teachers)
     if with_steps:
         steps = measure_steps(workload, paper_key, paper)
         steps += [root_step(*_root_run(replace(workload, s=s), primes)) for s in (1, 2, 3, 4)]
@@ -65,11 +63,12 @@ def share_over_modexp(key: DealtKey) -> float:
     ] * 4
     base = random_below(public.modulus, system_random)
     exponent = random_below(public.modulus, system_random)
-    share = fastest(
-        lambda: make_decryption_shares(public, key.shares[0], ciphertexts), 4 * _REPEATS
-    )
-    plain = fastest(
-        lambda: [power_secret(base, exponent, public.modulus) for _ in ciphertexts], 4 * _REPEATS
+    share, plain = fastest(
+        (
+            lambda: make_decryption_shares(public, key.shares[0], ciphertexts),
+            lambda: [power_secret(base, exponent, public.modulus) for _ in ciphertexts],
+        ),
+        _REPEATS,
     )
     return share / plain
 
@@ -144,16 +143,26 @@ def _proofs(
     }
 
 
-def _teacher_ms(workload: Workload, primes: Primes) -> float:
-    """Ballot and share of one teacher, for a key of that many teachers."""
+def _scaling(workload: Workload, primes: Primes, numbers: tuple[int, ...]) -> dict[str, float]:
+    """Ballot and share of one teacher, for keys of different numbers of teachers."""
+    works = [_one_teacher(replace(workload, teachers=teachers), primes) for teachers in numbers]
+    seconds = fastest(works, _REPEATS)
+    return {
+        str(teachers): 1e3 * least / workload.labels
+        for teachers, least in zip(numbers, seconds, strict=True)
+    }
+
+
+def _one_teacher(workload: Workload, primes: Primes) -> Callable[[], object]:
     key = workload.deal(primes, Decryption.ROOT)
     table, packing = BlindingTable(key.public), workload.packing(key.public)
     entries = workload.draw_entries(0)[0].tolist()
-    ballot = make_ballot(table, packing, entries)
-    seconds = fastest(lambda: make_ballot(table, packing, entries), _REPEATS) + fastest(
-        lambda: make_decryption_shares(key.public, key.shares[0], ballot), _REPEATS
-    )
-    return 1e3 * seconds / workload.labels
+
+    def work() -> object:
+        ballot = make_ballot(table, packing, entries)
+        return make_decryption_shares(key.public, key.shares[0], ballot)
+
+    return work
 
 
 def _root_run(workload: Workload, primes: Primes) -> tuple[Workload, Costs]:
