@@ -33,3 +33,39 @@ class PeerFault(DpppError):  # noqa: N818 - theirs, not ours
     def __init__(self, message: str, *, culprits: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.culprits = culprits
+
+
+class EncodingError(InputError):
+    """Bytes that are not the canonical encoding of what they should be."""
+
+
+class KeyMaterialError(InputError):
+    """A key, a share of one or its file cannot be used: weak, damaged, foreign or locked."""
+
+
+class GroupElementError(InputError):
+    """An integer that should be an element of the key's group is not."""
+
+    def __init__(self, message: str, *, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class PackingError(InputError):
+    """A slot of a packed plaintext is outside its bound; `slot` is its position."""
+
+    def __init__(self, message: str, *, slot: int) -> None:
+        super().__init__(message)
+        self.slot = slot
+
+
+class ProofError(PeerFault):
+    """A proof does not hold."""
+
+
+class DecryptionError(PeerFault):
+    """Decryption shares do not open the ciphertexts."""
+
+
+class WeakModulusWarning(UserWarning):
+    """The modulus is too short for anything but reproducing the paper."""

@@ -1,1 +1,1 @@
-"""Speed, measured as ratios within one run; no figure here is asserted by a test."""
+"""What things cost: processor time, as ratios to a reference of the same run."""

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import demo, privacy
+from dppp.cli import bench, demo, keys, privacy
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -37,6 +37,8 @@ app.command()(demo.demo)
 app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)
+app.add_typer(keys.app, name="keys")
+app.command()(bench.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -135,4 +135,4 @@ def _distance(cells: list[gmpy2.mpfr], thresholds: list[int]) -> gmpy2.mpfr:
     """Half the sum of differences between the table's masses and the true ones."""
     edges = [0, *thresholds, 2**_BITS]
     drawn = [gmpy2.mpfr(high - low) / 2**_BITS for low, high in itertools.pairwise(edges)]
-    return sum(abs(one - other) for one, other in zip(drawn, cells, strict=True)) / 2
+    return gmpy2.fsum([abs(one - other) for one, other in zip(drawn, cells, strict=True)]) / 2

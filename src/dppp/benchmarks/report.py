@@ -1,0 +1,170 @@
+"""The benchmark as one object: what `dppp bench --json` prints."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import gmpy2
+
+from dppp.benchmarks.clock import fastest
+from dppp.benchmarks.paper_as_written import run_paper
+from dppp.benchmarks.peers import measure_peers
+from dppp.benchmarks.proof_costs import measure_proofs
+from dppp.benchmarks.steps import measure_steps, root_step
+from dppp.benchmarks.whole_run import Costs, make_ballot, run_batch
+from dppp.benchmarks.workload import Workload
+from dppp.paillier.blinding import BlindingTable
+from dppp.paillier.dealer import DealtKey, make_primes
+from dppp.paillier.decryption.shares import make_decryption_shares
+from dppp.paillier.encryption import encrypt
+from dppp.paillier.keys import Decryption
+from dppp.paillier.modexp import load_libcrypto, power_secret
+from dppp.paillier.randomness import random_below, system_random
+
+PROOF_BATCHES = (50, 500, 5000)
+SCALING_TEACHERS = (100, 1000)
+_REPEATS = 12
+Primes = tuple[gmpy2.mpz, gmpy2.mpz]
+
+
+def run_benchmark(
+    workload: Workload,
+    *,
+    proof_batches: tuple[int, ...] = PROOF_BATCHES,
+    scaling_teachers: tuple[int, ...] = SCALING_TEACHERS,
+    with_steps: bool = False,
+    with_peers: bool = False,
+) -> dict[str, object]:
+    """Measure everything for one workload; every ratio is of figures from this run."""
+    primes = make_primes(workload.modulus_bits, system_random)
+    key = workload.deal(primes, Decryption.ROOT)
+    table = BlindingTable(key.public)
+    costs = run_batch(workload, key, table)
+    paper_key = replace(workload, s=1).deal(primes, Decryption.PAPER)
+    paper = run_paper(workload, paper_key)
+    paper_ms = 1e3 * workload.classes * paper.costs.everyone
+    result = _head(workload, key, table) | _costs(workload, costs, paper_ms)
+    result |= _proofs(workload, key, table, proof_batches)
+    result["share_over_modexp"] = share_over_modexp(key)
+    result["teacher_cpu_ms_per_label_by_teachers"] = _scaling(workload, primes, scaling_teachers)
+    if with_steps:
+        steps = measure_steps(workload, paper_key, paper)
+        steps += [root_step(*_root_run(replace(workload, s=s), primes)) for s in (1, 2, 3, 4)]
+        result["steps"] = steps
+    if with_peers:
+        result["peers"] = measure_peers(workload, primes, _everyone_ms(workload, costs))
+    return result
+
+
+def share_over_modexp(key: DealtKey) -> float:
+    """One decryption share over one constant-time exponentiation of the modulus' size."""
+    public = key.public
+    ciphertexts = [
+        encrypt(public, gmpy2.mpz(7), BlindingTable(public, bytes_limit=2_000_000).draw())
+    ] * 4
+    base = random_below(public.modulus, system_random)
+    exponent = random_below(public.modulus, system_random)
+    share, plain = fastest(
+        (
+            lambda: make_decryption_shares(public, key.shares[0], ciphertexts),
+            lambda: [power_secret(base, exponent, public.modulus) for _ in ciphertexts],
+        ),
+        _REPEATS,
+    )
+    return share / plain
+
+
+def _head(workload: Workload, key: DealtKey, table: BlindingTable) -> dict[str, object]:
+    return {
+        "teachers": workload.teachers,
+        "threshold": workload.threshold,
+        "classes": workload.classes,
+        "modulus_bits": workload.modulus_bits,
+        "s": workload.s,
+        "labels": workload.labels,
+        "slot_bits": workload.slot_bits,
+        "entry_bound": workload.entry_bound,
+        "labels_per_ciphertext": workload.labels_per_ciphertext(key.public),
+        "table_megabytes": table.table_bytes / 1e6,
+        "constant_time_modexp": "libcrypto" if load_libcrypto() else "gmpy2",
+        "arithmetic": f"gmpy2 {gmpy2.version()}, {gmpy2.mp_version()}",
+    }
+
+
+def _everyone_ms(workload: Workload, costs: Costs) -> float:
+    return 1e3 * costs.everyone / workload.labels
+
+
+def _costs(workload: Workload, costs: Costs, paper_ms: float) -> dict[str, object]:
+    per_label = 1e3 / workload.labels
+    everyone = _everyone_ms(workload, costs)
+    return {
+        "sums_checked": True,
+        "cpu_ms_per_label": everyone,
+        "cpu_ms_per_label_by_part": {
+            "ballots": costs.ballots * per_label,
+            "tally": costs.tally * per_label,
+            "shares": costs.shares * per_label,
+            "combination": costs.combination * per_label,
+        },
+        "teacher_cpu_ms_per_label": costs.one_teacher(workload) * per_label,
+        "opening_check_cpu_ms_per_label": costs.verification * per_label,
+        "paper_cpu_ms_per_label": paper_ms,
+        "paper_measured": "1 class of 1 label with every party's work, times the classes",
+        "ratio_to_paper": paper_ms / everyone,
+    }
+
+
+def _proofs(
+    workload: Workload, key: DealtKey, table: BlindingTable, batches: tuple[int, ...]
+) -> dict[str, object]:
+    """Proofs and the list: made by all, checked by each decrypting teacher."""
+    by_batch = {
+        labels: measure_proofs(workload, key.public, table, labels)
+        for labels in sorted({workload.labels, *batches})
+    }
+    own = by_batch[workload.labels]
+    public, count = key.public, workload.packing(key.public).plaintexts_for(workload.entries)
+    ciphertext_bytes = count * ((public.ciphertext_modulus.bit_length() + 7) // 8)
+    share_bytes = count * ((public.modulus_bits + 7) // 8)
+    sent = ciphertext_bytes + share_bytes + own.proof_bytes
+    listed = workload.teachers * (ciphertext_bytes + own.proof_bytes)
+    return {
+        "proof_cpu_ms_per_label": own.everyone_ms_per_label(workload),
+        "proof_cpu_ms_per_label_by_batch": {
+            str(labels): costs.everyone_ms_per_label(workload) for labels, costs in by_batch.items()
+        },
+        "proofs_measured": "all ballots proven; one teacher's check of the list, times threshold",
+        "list_check_cpu_ms_per_label": 1e3
+        * (own.checking_once + own.multiplying_once)
+        / workload.labels,
+        "bytes_sent_per_label": sent / workload.labels,
+        "list_bytes_per_label": listed / workload.labels,
+        "paper_bytes_per_label": 3 * workload.classes * 256,
+    }
+
+
+def _scaling(workload: Workload, primes: Primes, numbers: tuple[int, ...]) -> dict[str, float]:
+    """Ballot and share of one teacher, for keys of different numbers of teachers."""
+    works = [_one_teacher(replace(workload, teachers=teachers), primes) for teachers in numbers]
+    seconds = fastest(works, _REPEATS)
+    return {
+        str(teachers): 1e3 * least / workload.labels
+        for teachers, least in zip(numbers, seconds, strict=True)
+    }
+
+
+def _one_teacher(workload: Workload, primes: Primes) -> Callable[[], object]:
+    key = workload.deal(primes, Decryption.ROOT)
+    table, packing = BlindingTable(key.public), workload.packing(key.public)
+    entries = workload.draw_entries(0)[0].tolist()
+
+    def work() -> object:
+        ballot = make_ballot(table, packing, entries)
+        return make_decryption_shares(key.public, key.shares[0], ballot)
+
+    return work
+
+
+def _root_run(workload: Workload, primes: Primes) -> tuple[Workload, Costs]:
+    key = workload.deal(primes, Decryption.ROOT)
+    return workload, run_batch(workload, key, BlindingTable(key.public))

@@ -1,0 +1,94 @@
+"""From the paper to this package, one idea at a time: what each gained.
+
+Every step decrypts a real tally and its sum is checked. Costs are processor milliseconds of all
+parties for one label.
+"""
+
+from collections.abc import Callable
+
+import gmpy2
+from gmpy2 import mpz
+
+from dppp.benchmarks.clock import time_once
+from dppp.benchmarks.paper_as_written import PaperRun
+from dppp.benchmarks.whole_run import Costs
+from dppp.benchmarks.workload import Workload
+from dppp.errors import DpppError
+from dppp.paillier.blinding import BlindingTable
+from dppp.paillier.dealer import DealtKey
+from dppp.paillier.decryption import paper
+from dppp.paillier.encryption import encrypt
+from dppp.paillier.keys import PublicKey
+from dppp.paillier.lagrange import interpolate
+from dppp.paillier.multiexp import multiply_powers
+from dppp.paillier.structure import generator_logarithm
+
+_SAMPLES = 20
+
+
+def measure_steps(workload: Workload, key: DealtKey, run: PaperRun) -> list[dict[str, object]]:
+    """The steps that keep the paper's kind of key, s = 1; each row has step, what and ms."""
+    costs = run.costs
+    per_ciphertext = workload.labels_per_ciphertext(key.public)
+    short = workload.teachers * _short_encryption(key.public)
+    pippenger = _checked(run, lambda: paper.combine(key.public, run.tally, run.subset, run.shares))
+    small_shares, small_combination = _smallest_denominators(key, run)
+    rows = (
+        ("paper", "as written, one ciphertext a class", workload.classes * costs.everyone),
+        ("packing", "classes and labels share a ciphertext", costs.everyone / per_ciphertext),
+        (
+            "fixed base",
+            "blindings from a table of powers of h",
+            (short + costs.tally + costs.shares + costs.combination) / per_ciphertext,
+        ),
+        (
+            "Pippenger",
+            "all powers of the combination at once",
+            (short + costs.tally + costs.shares + pippenger) / per_ciphertext,
+        ),
+        (
+            "denominators",
+            "the subset's common denominator instead of N!",
+            (short + costs.tally + small_shares + small_combination) / per_ciphertext,
+        ),
+    )
+    return [{"step": step, "what": what, "ms": 1e3 * seconds} for step, what, seconds in rows]
+
+
+def root_step(workload: Workload, costs: Costs) -> dict[str, object]:
+    """The row for root decryption at the workload's s, from a whole run."""
+    return {
+        "step": f"root, s = {workload.s}",
+        "what": "shares modulo n, opened by a root",
+        "ms": 1e3 * costs.everyone / workload.labels,
+    }
+
+
+def _short_encryption(public: PublicKey) -> float:
+    table = BlindingTable(public)
+    _, seconds = time_once(lambda: [encrypt(public, mpz(1), table.draw()) for _ in range(_SAMPLES)])
+    return seconds / _SAMPLES
+
+
+def _smallest_denominators(key: DealtKey, run: PaperRun) -> tuple[float, float]:
+    """Shares c^(2 s_i) without N!, combined with the smallest denominator."""
+    public, square = key.public, key.public.ciphertext_modulus
+    exponents = [2 * key.shares[index - 1].exponent for index in run.subset]
+    shares, share_seconds = time_once(
+        lambda: [gmpy2.powmod(run.tally, exponent, square) for exponent in exponents]
+    )
+
+    def combine() -> mpz:
+        weights = interpolate(run.subset)
+        product = multiply_powers(shares, weights.coefficients, square)
+        inverse = gmpy2.invert(2 * weights.denominator, public.plaintext_modulus)
+        return generator_logarithm(public, product) * inverse % public.plaintext_modulus
+
+    return share_seconds, _checked(run, combine)
+
+
+def _checked(run: PaperRun, combine: Callable[[], mpz]) -> float:
+    total, seconds = time_once(combine)
+    if total != run.total:
+        raise DpppError("a step of the benchmark has a wrong sum; do not trust it")
+    return seconds

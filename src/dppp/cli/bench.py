@@ -1,0 +1,83 @@
+"""`dppp bench`: what the cryptography costs on this machine, against the paper and its peers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dppp.benchmarks.plot import plot_steps
+from dppp.benchmarks.report import run_benchmark
+from dppp.benchmarks.workload import DEFAULT_SLOT_BITS, Workload
+from dppp.cli.output import JsonOption, emit
+from dppp.errors import InputError
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+
+# What a reader wants first, and its unit.
+_SHOWN = {
+    "cpu_ms_per_label": "ms, all parties",
+    "teacher_cpu_ms_per_label": "ms, one teacher: ballot and share",
+    "paper_cpu_ms_per_label": "ms, all parties, the paper as written",
+    "ratio_to_paper": "times less",
+    "proof_cpu_ms_per_label": "ms, all parties, for proofs made and checked",
+    "bytes_sent_per_label": "bytes a teacher sends",
+    "list_bytes_per_label": "bytes of the ballot list a teacher receives",
+    "share_over_modexp": "share over one constant-time exponentiation",
+    "table_megabytes": "MB of tables",
+}
+
+
+def bench(
+    *,
+    teachers: Annotated[int, typer.Option(help="How many teachers.")] = 250,
+    classes: Annotated[int, typer.Option(help="How many classes.")] = 10,
+    modulus_bits: Annotated[int, typer.Option(help="Length of the modulus.")] = (
+        DEFAULT_MODULUS_BITS
+    ),
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s.")] = 4,
+    labels: Annotated[int, typer.Option(help="How many labels in the batch.")] = 500,
+    slot_bits: Annotated[
+        int, typer.Option(help="Bits of the largest possible sum in a slot.")
+    ] = DEFAULT_SLOT_BITS,
+    steps: Annotated[bool, typer.Option("--steps", help="Also measure each step.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Also install and measure other packages.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a plot of the steps (PNG); implies --steps.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a batch from ballots to counts; sums are checked, times are processor times."""
+    workload = Workload(
+        teachers=teachers,
+        classes=classes,
+        modulus_bits=modulus_bits,
+        s=s,
+        labels=labels,
+        slot_bits=slot_bits,
+    )
+    check_terms(teachers=teachers, threshold=workload.threshold, modulus_bits=modulus_bits, s=s)
+    if plot is not None and not plot.parent.is_dir():
+        raise InputError(f"there is no folder {plot.parent} for the plot; make it first")
+    result = run_benchmark(workload, with_steps=steps or plot is not None, with_peers=peers)
+    if plot is not None:
+        plot_steps(result, plot)
+    emit(result, as_json=as_json, show=lambda console: _show(console, result))
+
+
+def _show(console: Console, result: dict[str, object]) -> None:
+    for name, unit in _SHOWN.items():
+        console.print(f"{result[name]:>14,.2f}  {name}: {unit}")
+    _show_rows(console, result.get("steps"))
+    peers = result.get("peers")
+    for peer, figures in peers.items() if isinstance(peers, dict) else ():
+        if "skipped" in figures:
+            console.print(f"{'skipped':>14}  {peer}: {figures['skipped']}")
+        else:
+            console.print(f"{figures['ratio']:>14,.0f}  times ours: {peer}, {figures['note']}")
+
+
+def _show_rows(console: Console, steps: object) -> None:
+    for row in steps if isinstance(steps, list) else ():
+        console.print(f"{row['ms']:>14,.1f}  ms: {row['step']} ({row['what']})")

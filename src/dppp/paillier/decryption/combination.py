@@ -1,0 +1,148 @@
+"""Opening tallies from the shares of many teachers, and naming those who sent wrong ones.
+
+Run by the aggregator, and by anyone who has the shares.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gmpy2 import mpz
+
+from dppp.errors import DecryptionError, InputError, ProofError
+from dppp.paillier.decryption import paper, root
+from dppp.paillier.decryption.opening import Opening
+from dppp.paillier.decryption.shares import DecryptionShares
+from dppp.paillier.encryption import Ciphertext, check_ciphertexts
+from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.parallel import map_over_cores
+from dppp.paillier.share_proofs import ShareProof, verify_shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decrypted:
+    """The plaintexts of a batch, their openings (none for `paper`), and who was left out."""
+
+    plaintexts: tuple[mpz, ...]
+    openings: tuple[Opening, ...]
+    subset: tuple[int, ...]
+    culprits: tuple[int, ...]
+
+
+def open_tallies(
+    public: PublicKey,
+    ciphertexts: Sequence[Ciphertext],
+    shares: Sequence[DecryptionShares],
+    *,
+    proofs: Mapping[int, ShareProof] | None = None,
+    context: bytes = b"",
+) -> Decrypted:
+    """The plaintexts of all ciphertexts from any t good shares.
+
+    Shares that cannot be right are left out at once. For a `root` key the rest are tried without
+    proofs; if they do not open, or for a `paper` key, `proofs` (by teacher) say who is wrong, and
+    a teacher without one counts as wrong. Who was left out is in the result. When fewer than t
+    are good, or no proofs were given to tell, ``DecryptionError`` names the culprits known.
+    """
+    if not ciphertexts:
+        raise InputError("there are no ciphertexts to open")
+    check_ciphertexts(public, ciphertexts)
+    culprits = _plainly_wrong(public, len(ciphertexts), shares)
+    left = _without(shares, culprits)
+    _require_threshold(public, left, culprits)
+    if public.decryption is Decryption.ROOT:
+        try:
+            return _combine(public, ciphertexts, left, culprits)
+        except DecryptionError as error:
+            if proofs is None:
+                raise DecryptionError(str(error), culprits=tuple(sorted(culprits))) from None
+    culprits |= _without_proof(public, ciphertexts, left, proofs or {}, context)
+    left = _without(left, culprits)
+    _require_threshold(public, left, culprits)
+    return _combine(public, ciphertexts, left, culprits)
+
+
+def _plainly_wrong(
+    public: PublicKey, count: int, shares: Sequence[DecryptionShares]
+) -> frozenset[int]:
+    """Teachers with another key's shares, too few or many, outside the group, or sent twice."""
+    times = Counter(share.index for share in shares)
+    wrong = {index for index, seen in times.items() if seen > 1}
+    for share in shares:
+        is_ours = share.key_id == public.key_id and share.index <= public.teachers
+        if not is_ours or len(share.elements) != count:
+            wrong.add(share.index)
+            continue
+        try:
+            check_absolute_units(share.elements, public.share_modulus, what="decryption share")
+        except InputError:
+            wrong.add(share.index)
+    return frozenset(wrong)
+
+
+def _without_proof(
+    public: PublicKey,
+    ciphertexts: Sequence[Ciphertext],
+    shares: Sequence[DecryptionShares],
+    proofs: Mapping[int, ShareProof],
+    context: bytes,
+) -> frozenset[int]:
+    """Teachers whose shares have no proof that holds."""
+
+    def is_proven(share: DecryptionShares) -> bool:
+        if share.index not in proofs:
+            return False
+        try:
+            verify_shares(public, ciphertexts, share, proofs[share.index], context=context)
+        except ProofError:
+            return False
+        return True
+
+    verdicts = map_over_cores(is_proven, shares)
+    return frozenset(share.index for share, good in zip(shares, verdicts, strict=True) if not good)
+
+
+def _without(
+    shares: Sequence[DecryptionShares], culprits: frozenset[int]
+) -> tuple[DecryptionShares, ...]:
+    kept = (share for share in shares if share.index not in culprits)
+    return tuple(sorted(kept, key=lambda share: share.index))
+
+
+def _require_threshold(
+    public: PublicKey, shares: Sequence[DecryptionShares], culprits: frozenset[int]
+) -> None:
+    if len(shares) < public.threshold:
+        raise DecryptionError(
+            f"{len(shares)} good decryption shares are fewer than the threshold "
+            f"{public.threshold}; ask more teachers",
+            culprits=tuple(sorted(culprits)),
+        )
+
+
+def _combine(
+    public: PublicKey,
+    ciphertexts: Sequence[Ciphertext],
+    shares: Sequence[DecryptionShares],
+    culprits: frozenset[int],
+) -> Decrypted:
+    """Combine the first t, every ciphertext on its own, on all cores."""
+    chosen = shares[: public.threshold]
+    subset = tuple(share.index for share in chosen)
+    columns = zip(*(share.elements for share in chosen), strict=True)
+    work = list(zip(ciphertexts, columns, strict=True))
+    openings: tuple[Opening, ...] = ()
+    if public.decryption is Decryption.ROOT:
+        openings = map_over_cores(lambda pair: root.combine(public, pair[0], subset, pair[1]), work)
+        plaintexts = tuple(opening.plaintext for opening in openings)
+    else:
+        plaintexts = map_over_cores(
+            lambda pair: paper.combine(public, pair[0], subset, pair[1]), work
+        )
+    return Decrypted(
+        plaintexts=plaintexts,
+        openings=openings,
+        subset=subset,
+        culprits=tuple(sorted(culprits)),
+    )

@@ -1,0 +1,250 @@
+"""The public key and the share of one teacher: frozen, checked when made, bound to a key id.
+
+A key is dealt for one s (Damgard-Jurik 2001; s = 1 is Paillier) and one way of decryption, and its
+id covers both along with everything else that is public. Used by every party.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType, Self
+
+import gmpy2
+from gmpy2 import mpz
+
+from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
+from dppp.paillier.encoding import Reader, byte_length
+from dppp.paillier.groups import check_absolute_units
+
+KeyId = NewType("KeyId", bytes)
+
+KEY_ID_BYTES = 32
+SHORTEST_MODULUS_BITS = 1024
+SHORTEST_TESTING_BITS = 512
+LONGEST_MODULUS_BITS = 8192
+LARGEST_S = 8
+MOST_TEACHERS = 0xFFFF
+_PUBLIC_TAG = b"dppp public key 1\n"
+_SHARE_TAG = b"dppp key share 1\n"
+_TRIAL_DIVISION_LIMIT = 1 << 16
+
+
+class Decryption(StrEnum):
+    """The two ways of decryption; see `dppp.paillier.decryption`."""
+
+    ROOT = "root"
+    PAPER = "paper"
+
+
+_CODES = {Decryption.ROOT: 1, Decryption.PAPER: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """What every party knows. Integers are gmpy2.mpz.
+
+    `insecure_testing` admits a modulus of 512 bits. It is no part of the encoding, so a short key
+    cannot be loaded unless the code that loads it asks for one.
+    """
+
+    modulus: mpz
+    s: int
+    decryption: Decryption
+    teachers: int
+    threshold: int
+    blinding_base: mpz
+    verification_base: mpz
+    verification_keys: tuple[mpz, ...] = field(repr=False)
+    insecure_testing: bool = field(default=False, compare=False, repr=False)
+    plaintext_modulus: mpz = field(init=False, compare=False, repr=False)
+    ciphertext_modulus: mpz = field(init=False, compare=False, repr=False)
+    key_id: KeyId = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        _check_modulus(self.modulus, self.insecure_testing)
+        object.__setattr__(self, "plaintext_modulus", self.modulus**self.s)
+        object.__setattr__(self, "ciphertext_modulus", self.modulus ** (self.s + 1))
+        _check_elements(self)
+        digest = hashlib.sha256(self.to_bytes()).digest()
+        object.__setattr__(self, "key_id", KeyId(digest))
+
+    def __hash__(self) -> int:
+        return hash(self.key_id)
+
+    @property
+    def generator(self) -> mpz:
+        """The only generator that is accepted: 1 + n."""
+        return self.modulus + 1
+
+    @property
+    def modulus_bits(self) -> int:
+        """The length of the modulus."""
+        return self.modulus.bit_length()
+
+    @property
+    def plaintext_bits(self) -> int:
+        """Every integer of this many bits is a plaintext."""
+        return self.plaintext_modulus.bit_length() - 1
+
+    @property
+    def share_modulus(self) -> mpz:
+        """Decryption shares live modulo n (root) or n^(s+1) (paper)."""
+        return self.modulus if self.decryption is Decryption.ROOT else self.ciphertext_modulus
+
+    def to_bytes(self) -> bytes:
+        """The canonical encoding, of which the key id is the SHA-256."""
+        length, share_length = byte_length(self.modulus), byte_length(self.share_modulus)
+        return b"".join(
+            (
+                _PUBLIC_TAG,
+                length.to_bytes(2, "big"),
+                bytes((self.s, _CODES[self.decryption])),
+                self.teachers.to_bytes(2, "big"),
+                self.threshold.to_bytes(2, "big"),
+                self.modulus.to_bytes(length, "big"),
+                self.generator.to_bytes(length, "big"),
+                self.blinding_base.to_bytes(length, "big"),
+                self.verification_base.to_bytes(share_length, "big"),
+                *(key.to_bytes(share_length, "big") for key in self.verification_keys),
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, insecure_testing: bool = False) -> Self:
+        """Read a key strictly; whatever is wrong with it is refused by name."""
+        reader = Reader(data, tag=_PUBLIC_TAG, kind="a public key")
+        length, s, code = reader.count(2), reader.count(1), reader.count(1)
+        teachers, threshold = reader.count(2), reader.count(2)
+        ways = {number: way for way, number in _CODES.items()}
+        if code not in ways or not 1 <= s <= LARGEST_S:
+            raise EncodingError("a public key names no decryption or no s that is known here")
+        modulus, generator = reader.integer(length), reader.integer(length)
+        _check_modulus(modulus, insecure_testing)
+        if generator != modulus + 1:
+            raise KeyMaterialError("the generator is not 1 + n; only that one is accepted")
+        power = 1 if ways[code] is Decryption.ROOT else s + 1
+        share_length = byte_length(modulus**power)
+        key = cls(
+            modulus=modulus,
+            s=s,
+            decryption=ways[code],
+            teachers=teachers,
+            threshold=threshold,
+            blinding_base=reader.integer(length),
+            verification_base=reader.integer(share_length),
+            verification_keys=tuple(reader.integer(share_length) for _ in range(teachers)),
+            insecure_testing=insecure_testing,
+        )
+        reader.finish()
+        if key.to_bytes() != data:
+            raise EncodingError("a public key is not in its canonical form; get it again")
+        return key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyShare:
+    """One teacher's share of the decryption exponent. Teacher `index` of 1..N holds it."""
+
+    key_id: KeyId
+    index: int
+    exponent: mpz
+
+    def __post_init__(self) -> None:
+        if len(self.key_id) != KEY_ID_BYTES:
+            raise KeyMaterialError("a key share names no key: its key id must be 32 bytes")
+        if not 1 <= self.index <= MOST_TEACHERS:
+            raise KeyMaterialError(f"a key share's index is {self.index}; teachers count from 1")
+        if self.exponent < 1:
+            raise KeyMaterialError("a key share's exponent is not positive; deal the key anew")
+
+    def __repr__(self) -> str:
+        return f"KeyShare(key_id={self.key_id.hex()}, index={self.index}, exponent=<redacted>)"
+
+    def to_bytes(self) -> bytes:
+        """The encoding that `sealing` encrypts; never send it."""
+        exponent = self.exponent.to_bytes(byte_length(self.exponent), "big")
+        return _SHARE_TAG + self.key_id + self.index.to_bytes(2, "big") + exponent
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what to_bytes wrote."""
+        reader = Reader(data, tag=_SHARE_TAG, kind="a key share")
+        key_id, index = KeyId(reader.take(KEY_ID_BYTES)), reader.count(2)
+        exponent = data[len(_SHARE_TAG) + KEY_ID_BYTES + 2 :]
+        if exponent[:1] in (b"", b"\0"):
+            raise EncodingError("a key share is not in its canonical form; get it again")
+        return cls(key_id=key_id, index=index, exponent=mpz.from_bytes(exponent, "big"))
+
+
+def raised_exponent(public: PublicKey, share: KeyShare) -> mpz:
+    """What a teacher raises squares to: d_i (root), N!·s_i (paper, Eq. 3). Secret."""
+    if share.key_id != public.key_id:
+        raise KeyMaterialError("this key share belongs to another key; use the share of this key")
+    if share.index > public.teachers:
+        raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
+    if public.decryption is Decryption.ROOT:
+        return share.exponent
+    return gmpy2.fac(public.teachers) * share.exponent
+
+
+def raised_exponent_bits(public: PublicKey) -> int:
+    """A public bound on the length of `raised_exponent`."""
+    if public.decryption is Decryption.ROOT:
+        return public.modulus_bits
+    return gmpy2.fac(public.teachers).bit_length() + public.ciphertext_modulus.bit_length()
+
+
+def _check_numbers(key: PublicKey) -> None:
+    if not 1 <= key.s <= LARGEST_S:
+        raise KeyMaterialError(f"s is {key.s}; it must be between 1 and {LARGEST_S}")
+    if not 2 <= key.threshold <= key.teachers <= MOST_TEACHERS:
+        raise KeyMaterialError(
+            f"the threshold is {key.threshold} of {key.teachers} teachers; "
+            "it must be at least 2 and at most the number of teachers"
+        )
+    if len(key.verification_keys) != key.teachers:
+        raise KeyMaterialError("a public key needs one verification key for each teacher")
+
+
+def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
+    """Refuse what is plainly not a product of two large safe primes of equal length."""
+    shortest = SHORTEST_TESTING_BITS if insecure_testing else SHORTEST_MODULUS_BITS
+    reason = None
+    if modulus < 1 or modulus.bit_length() < shortest:
+        reason = f"has {modulus.bit_length()} bits, fewer than {shortest}"
+    elif modulus.bit_length() > LONGEST_MODULUS_BITS:
+        reason = f"has {modulus.bit_length()} bits, more than {LONGEST_MODULUS_BITS}"
+    elif modulus % 2 == 0:
+        reason = "is even"
+    elif gmpy2.gcd(modulus, _small_factors()) != 1:
+        reason = "has a small factor"
+    elif modulus.is_power():
+        reason = "is a perfect power"
+    elif modulus.is_prime():
+        reason = "is prime"
+    elif modulus % 4 != 1:
+        reason = "is not a product of two safe primes"
+    if reason:
+        raise KeyMaterialError(f"the modulus {reason}; deal a new key with 'dppp keys deal'")
+
+
+def _check_elements(key: PublicKey) -> None:
+    """Bases and verification keys are squares up to sign: units of Jacobi symbol 1, not ±1."""
+    try:
+        check_absolute_units([key.blinding_base], key.modulus, what="blinding base")
+        bases = (key.verification_base, *key.verification_keys)
+        check_absolute_units(bases, key.share_modulus, what="verification key")
+    except GroupElementError as error:
+        raise KeyMaterialError(f"a public key is damaged: {error}") from error
+    elements = (key.blinding_base, *bases)
+    if any(gmpy2.jacobi(element, key.modulus) != 1 for element in elements) or 1 in elements:
+        raise KeyMaterialError("a base or a verification key is not a square; get the key again")
+    if len(set(bases)) != len(bases):
+        raise KeyMaterialError("two teachers have the same verification key; get the key again")
+
+
+@functools.cache
+def _small_factors() -> mpz:
+    return gmpy2.primorial(_TRIAL_DIVISION_LIMIT)

@@ -1,0 +1,146 @@
+"""The dealer's keys, and sealed shares."""
+
+import gc
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import gmpy2
+import pytest
+from gmpy2 import mpz
+
+from dppp.errors import KeyMaterialError, WeakModulusWarning
+from dppp.paillier.dealer import deal, deal_from_primes
+from dppp.paillier.groups import absolute
+from dppp.paillier.keys import Decryption, raised_exponent
+from dppp.paillier.lagrange import interpolate
+from dppp.paillier.sealing import read_header, seal_share, unseal_share
+
+
+def test_a_modulus_of_1024_bits_comes_with_a_warning() -> None:
+    with pytest.warns(WeakModulusWarning, match="reproducing the paper"):
+        dealt = deal(teachers=3, threshold=2, modulus_bits=1024)
+    assert dealt.public.modulus_bits == 1024
+    assert len(dealt.shares) == 3
+
+
+def test_a_modulus_of_2048_bits_comes_without_one() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert deal(teachers=2, threshold=2).public.modulus_bits == 2048
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"modulus_bits": 512},
+        {"modulus_bits": 1025},
+        {"modulus_bits": 99999},
+        {"threshold": 1},
+        {"threshold": 4},
+        {"s": 0},
+        {"s": 9},
+    ],
+)
+def test_terms_that_cannot_be_dealt_are_refused(terms: dict[str, int]) -> None:
+    with pytest.raises(KeyMaterialError):
+        deal(**({"teachers": 3, "threshold": 2} | terms))
+
+
+def test_the_same_randomness_deals_the_same_key(keys: Any, seeded: Any) -> None:
+    dealt = [
+        deal_from_primes(
+            keys.short_primes,
+            teachers=3,
+            threshold=2,
+            s=1,
+            decryption=Decryption.ROOT,
+            random_bytes=seeded(seed),
+            insecure_testing=True,
+        )
+        for seed in ("a", "a", "b")
+    ]
+    assert dealt[0] == dealt[1]
+    assert dealt[0].public.key_id != dealt[2].public.key_id
+
+
+@pytest.mark.parametrize("decryption", list(Decryption))
+def test_verification_keys_belong_to_the_shares(keys: Any, decryption: Decryption) -> None:
+    dealt = keys.dealt(2, decryption)
+    public = dealt.public
+    for share, key in zip(dealt.shares, public.verification_keys, strict=True):
+        exponent = raised_exponent(public, share)
+        power = gmpy2.powmod(public.verification_base, exponent, public.share_modulus)
+        assert absolute(power, public.share_modulus) == key
+
+
+def test_shares_interpolate_to_the_inverse_of_n_to_the_s(keys: Any) -> None:
+    dealt = keys.dealt(3)
+    half_order = (keys.short_primes[0] // 2) * (keys.short_primes[1] // 2)
+    weights = interpolate((2, 3, 5, 7))
+    total = sum(
+        coefficient * dealt.shares[index - 1].exponent
+        for index, coefficient in zip(weights.subset, weights.coefficients, strict=True)
+    )
+    assert total * dealt.public.plaintext_modulus % half_order == weights.denominator
+
+
+def test_primes_and_polynomial_do_not_outlive_the_call() -> None:
+    dealt = deal(teachers=3, threshold=2)
+    gc.collect()
+    integers = [thing for thing in gc.get_objects() if isinstance(thing, tuple | list | dict)]
+    modulus = dealt.public.modulus
+    for container in integers:
+        values = container.values() if isinstance(container, dict) else container
+        for value in list(values):
+            if type(value) is mpz and 1 < value < modulus and value.bit_length() > 1000:
+                assert modulus % value != 0
+
+
+def test_a_sealed_share_opens_with_its_passphrase_only(keys: Any) -> None:
+    share = keys.dealt().shares[2]
+    sealed = seal_share(share, b"correct horse", cost_log2=14)
+    assert unseal_share(sealed, b"correct horse") == share
+    assert share.exponent.to_bytes(80, "big").lstrip(b"\0") not in sealed
+    with pytest.raises(KeyMaterialError, match="passphrase is wrong"):
+        unseal_share(sealed, b"correct horsf")
+    header = read_header(sealed)
+    assert (header.key_id, header.index) == (share.key_id, 3)
+
+
+def test_truncated_changed_and_foreign_files_are_refused(keys: Any) -> None:
+    sealed = seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14)
+    for wrong in (b"", b"a foreign file", sealed[:20], sealed[:70], sealed[:-1], sealed + b"\0"):
+        with pytest.raises(KeyMaterialError):
+            unseal_share(wrong, b"passphrase")
+    for position in (25, 40, 60, 81, 83, 90, len(sealed) - 1):
+        changed = bytearray(sealed)
+        changed[position] ^= 1
+        with pytest.raises(KeyMaterialError):
+            unseal_share(bytes(changed), b"passphrase")
+
+
+def test_a_forged_cost_cannot_exhaust_memory(keys: Any) -> None:
+    sealed = bytearray(seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14))
+    sealed[20] = 40
+    with pytest.raises(KeyMaterialError, match="cost"):
+        unseal_share(bytes(sealed), b"passphrase")
+
+
+def test_short_passphrases_and_odd_costs_are_refused(keys: Any) -> None:
+    share = keys.dealt().shares[0]
+    with pytest.raises(KeyMaterialError, match="longer"):
+        seal_share(share, b"short")
+    with pytest.raises(KeyMaterialError, match="cost"):
+        seal_share(share, b"passphrase", cost_log2=5)
+
+
+def test_a_share_under_another_shares_header_is_refused(keys: Any, seeded: Any) -> None:
+    shares = keys.dealt().shares
+    first, second = (
+        seal_share(share, b"passphrase", cost_log2=14, random_bytes=seeded("same"))
+        for share in (shares[0], replace(shares[0], index=2))
+    )
+    cut = len(first) - len(shares[0].to_bytes()) - 16
+    with pytest.raises(KeyMaterialError):
+        unseal_share(second[:cut] + first[cut:], b"passphrase")
