@@ -23,11 +23,11 @@ class MissingExtraError(DpppError):
     """An optional package is needed; the text names the extra to install."""
 
 
-class Refusal(DpppError):  # noqa: N818 - a refusal is not an error of ours
+class Refusal(DpppError):
     """A party declined to act because a rule of the protocol forbids it."""
 
 
-class PeerFault(DpppError):  # noqa: N818 - theirs, not ours
+class PeerFault(DpppError):
     """Another party broke the protocol."""
 
     def __init__(self, message: str, *, culprits: tuple[int, ...] = ()) -> None:
@@ -69,3 +69,125 @@ class DecryptionError(PeerFault):
 
 class WeakModulusWarning(UserWarning):
     """The modulus is too short for anything but reproducing the paper."""
+
+
+class BudgetExceeded(Refusal):
+    """Reserving this would pass the cap of the data."""
+
+
+class QueriesExhausted(BudgetExceeded):
+    """The task has fewer queries left than this batch holds."""
+
+
+class CapChanged(Refusal):
+    """The cap of a data id is fixed for good, and this one differs."""
+
+
+class DataUnknown(Refusal):
+    """No cap was ever fixed for this data id."""
+
+
+class TaskUnknown(Refusal):
+    """The teacher never accepted this task."""
+
+
+class TaskChanged(Refusal):
+    """A task that was accepted before comes back with other content."""
+
+
+class QueryReused(Refusal):
+    """A query id occurs twice in a batch, or in a batch besides its own."""
+
+
+class BatchChanged(Refusal):
+    """A batch that was answered before comes back with another task or other queries."""
+
+
+class BallotUnknown(Refusal):
+    """The teacher cast no ballot in this batch, so it helps to open nothing."""
+
+
+class SecondList(Refusal):
+    """The teacher has served another ballot list for this batch."""
+
+
+class WrongTeacher(Refusal):
+    """The ledger belongs to another teacher."""
+
+
+class LedgerError(DpppError):
+    """The ledger cannot be used as it is; nothing was charged and nothing may be answered."""
+
+
+class LedgerDamaged(LedgerError):
+    """What is stored is not what was written."""
+
+
+class LedgerRolledBack(LedgerError):
+    """The store lacks entries that were there before: it went back in time, or is another one."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The store could not be read or written: locked, full, closed or out of reach."""
+
+
+class NotALedger(InputError):
+    """A file that is none of our ledgers."""
+
+
+class WireError(InputError):
+    """Bytes that are not the message they should be."""
+
+
+class TaskError(InputError):
+    """A task that contradicts itself, is not certified, or is not the one that was agreed on."""
+
+
+class WrongTask(Refusal):
+    """A message for another task than the one that was accepted."""
+
+
+class RequestExpired(Refusal):
+    """A batch whose deadline has passed; nothing was charged."""
+
+
+class OwnBallotMissing(Refusal):
+    """A list without the ballot that this teacher cast."""
+
+
+class ListNotServed(Refusal):
+    """A proof of shares that were never given."""
+
+
+class SignatureFault(PeerFault):
+    """A message that its teacher did not sign."""
+
+
+class BallotFault(PeerFault):
+    """A ballot that cannot be counted."""
+
+
+class ListFault(PeerFault):
+    """A ballot list that may not be opened."""
+
+
+class TranscriptError(DpppError):
+    """A transcript that does not hold; `check` is the first check that failed."""
+
+    def __init__(self, check: str, message: str) -> None:
+        super().__init__(f"the check of the {check} failed: {message}")
+        self.check = check
+
+
+class BatchAborted(DpppError):
+    """A batch ended without a release; who was missing or at fault is named."""
+
+    def __init__(self, reason: str, *, missing: tuple[int, ...], culprits: tuple[int, ...]) -> None:
+        named = "".join(
+            f"; {word}: teachers {', '.join(map(str, who))}"
+            for word, who in (("missing", missing), ("at fault", culprits))
+            if who
+        )
+        super().__init__(f"the batch was aborted: {reason}{named}. Its queries stay charged")
+        self.missing = missing
+        self.culprits = culprits

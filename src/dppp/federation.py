@@ -1,0 +1,191 @@
+"""The whole protocol in one process, readable on one page.
+
+Every role is the same object, and every message the same bytes, as on a network; only the network
+is missing. `Federation.ask` is Protocol 1 of the paper with an aggregator that nobody trusts.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import ArrayLike
+
+from dppp.errors import BatchAborted, DpppError
+from dppp.paillier.blinding import BlindingTable
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
+from dppp.privacy.certificate import Certificate
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_agreement import Agreement
+from dppp.privacy.ledger_store import MemoryStore
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query, batch_id, query_id
+from dppp.protocol.release import Answer
+from dppp.protocol.signing import signer_of
+from dppp.protocol.task import Task, TeacherEntry, agree
+from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.transcript import Transcript
+
+Reply = tuple[int, bytes]
+Deliver = Callable[[Sequence[Send], int], list[Reply]]
+"""Carries messages to teachers and brings back what they answer; silence brings nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The answers to a batch and the transcript that proves them."""
+
+    answers: tuple[Answer, ...]
+    transcript: Transcript
+
+
+class Federation:
+    """An aggregator and what carries its messages to the teachers."""
+
+    def __init__(
+        self,
+        *,
+        aggregator: Aggregator,
+        deliver: Deliver,
+        clock: Callable[[], int] = lambda: int(time.time()),
+        deadline_seconds: int = 600,
+    ) -> None:
+        self.task = aggregator.task
+        self.aggregator = aggregator
+        self._deliver = deliver
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+
+    def ask(self, rows: ArrayLike) -> Outcome:
+        """Answer a batch of inputs, or raise who was missing."""
+        # The querier: every input under a nonce of its own, one request for all.
+        inputs = encode_inputs(rows, len(self.task.features))
+        queries = tuple(
+            Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
+        )
+        task_id, now = self.task.task_id, self._clock()
+        request = BatchRequest(
+            task_id=task_id, deadline=now + self._deadline_seconds, queries=queries
+        )
+        identifier = batch_id(task_id, [query_id(task_id, query) for query in queries])
+
+        # The aggregator asks; the teachers vote, add noise, encrypt, prove, sign, and write down.
+        # Then the list of ballots goes out, and decryption shares come back; each reply may call
+        # for further messages, until there is nothing left to say.
+        sends = self.aggregator.start(request, now=now)
+        while self.aggregator.outcome(identifier) is None:
+            replies = self._deliver(sends, now)
+            sends = [
+                send
+                for teacher, data in replies
+                for send in self.aggregator.receive(teacher, data, now=now)
+            ]
+            if not sends:  # everybody who would answer has: let the time run out
+                now += self._deadline_seconds
+                sends = self.aggregator.tick(now)
+
+        # The querier: a label for every input, or the reason why there is none.
+        outcome = self.aggregator.outcome(identifier)
+        if isinstance(outcome, Abort):
+            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
+        assert outcome is not None
+        return Outcome(answers=outcome.answers, transcript=outcome)
+
+
+def deliver_here(
+    teachers: Mapping[int, Teacher], *, note: Callable[[str], None] = lambda _: None
+) -> Deliver:
+    """Teachers in this process, one after the other; a refusal is silence to the aggregator."""
+
+    def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
+        replies: list[Reply] = []
+        for send in sends:
+            if send.teacher not in teachers:
+                continue
+            try:
+                replies.append((send.teacher, teachers[send.teacher].handle(send.data, now=now)))
+            except DpppError as refusal:
+                note(f"teacher {send.teacher} refused: {refusal}")
+        return replies
+
+    return deliver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Founded:
+    """A federation's roles, all made in this process: for trying, teaching and testing."""
+
+    task: Task
+    key: DealtKey
+    teachers: dict[int, Teacher]
+    ledgers: dict[int, Ledger]
+    aggregator: Aggregator
+
+
+def found(
+    *,
+    name: str,
+    class_names: Sequence[str],
+    features: Sequence[str],
+    certificate: Certificate,
+    models: Sequence[Predict],
+    data_id: str = "data",
+    abstain_below: int | None = None,
+    modulus_bits: int = DEFAULT_MODULUS_BITS,
+    s: int = 4,
+    key: DealtKey | None = None,
+) -> Founded:
+    """Key ceremony, task, ledgers and roles, one teacher a model."""
+    # The dealer: a key of which any t of N decrypt, unless one was dealt before.
+    trust = certificate.trust
+    key = key or deal(
+        teachers=trust.teachers, threshold=trust.threshold, modulus_bits=modulus_bits, s=s
+    )
+    # Every teacher: a signing key at home; its public half goes into the task.
+    signing_keys = [Ed25519PrivateKey.generate() for _ in range(trust.teachers)]
+    entries = [
+        TeacherEntry(
+            name=f"teacher {index}", signing_key=signing_key.public_key().public_bytes_raw()
+        )
+        for index, signing_key in enumerate(signing_keys, start=1)
+    ]
+    task = agree(
+        name=name,
+        data_id=data_id,
+        class_names=class_names,
+        features=features,
+        teachers=entries,
+        certificate=certificate,
+        public=key.public,
+        abstain_below=abstain_below,
+    )
+    # Every teacher: its own ledger, with this task reserved under the cap of its data.
+    table = BlindingTable(key.public)
+    ledgers = {index: _new_ledger(task, index) for index in range(1, trust.teachers + 1)}
+    teachers = {
+        index: Teacher(
+            index=index,
+            task=task,
+            public=key.public,
+            key_share=key.shares[index - 1],
+            signer=signer_of(signing_keys[index - 1]),
+            ledger=ledgers[index],
+            predict=model,
+            draw_blinding=lambda: table.draw(os.urandom),
+        )
+        for index, model in enumerate(models, start=1)
+    }
+    aggregator = Aggregator(task=task, public=key.public, store=MemoryBatchStore())
+    return Founded(task=task, key=key, teachers=teachers, ledgers=ledgers, aggregator=aggregator)
+
+
+def _new_ledger(task: Task, index: int) -> Ledger:
+    ledger = Ledger.create(MemoryStore(), teacher=task.teachers[index - 1].name)
+    ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
+    ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
+    return ledger

@@ -1,0 +1,1 @@
+"""The roles without I/O: what they agree on, what they say, what they refuse."""

@@ -1,0 +1,199 @@
+"""The aggregator: runs batches (batch.py), keeps what must survive, trusted by nobody.
+
+Messages come in with the teacher that the channel says they are from; messages to send come out.
+The clock is handed in as `now`, in seconds. The request, the closed list and the outcome are in the
+store before anything that follows from them is sent: a second list would be refused by every honest
+teacher. After a restart `resume` sends again what was pending; teachers answer from their ledgers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dppp.errors import DpppError, InputError, PeerFault
+from dppp.paillier.keys import PublicKey
+from dppp.protocol.batch import Abort, Batch, Patience, Phase
+from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.inputs import decode_inputs
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    BatchId,
+    BatchRequest,
+    ProofRequest,
+    SignedShareProof,
+    SignedShares,
+    input_digest,
+)
+from dppp.protocol.release import Answer
+from dppp.protocol.task import Task
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode, encode, kind_of
+
+_REQUEST, _LIST, _OUTCOME = "request", "list", "outcome"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A message for one teacher."""
+
+    teacher: int
+    data: bytes = field(repr=False)
+
+
+class Aggregator:
+    """All batches of one task."""
+
+    def __init__(
+        self,
+        *,
+        task: Task,
+        public: PublicKey,
+        store: BatchStore,
+        patience: Patience | None = None,
+    ) -> None:
+        task.require_key(public)
+        self.task = task
+        self._public = public
+        self._store = store
+        self._patience = patience or Patience()
+        self._batches: dict[BatchId, Batch] = {}
+        self._answers: dict[bytes, Answer] = {}
+
+    def start(self, request: BatchRequest, *, now: int) -> list[Send]:
+        """Open a batch: its request, for every teacher."""
+        if request.task_id != self.task.task_id:
+            raise InputError("the request is for another task; compare the task's hash")
+        decode_inputs([query.input for query in request.queries], len(self.task.features))
+        if now > request.deadline:
+            raise InputError("the deadline of the request has passed; choose a later one")
+        batch = Batch(self.task, self._public, request, self._patience)
+        known = self._batches.setdefault(batch.batch_id, batch)
+        if known is not batch:
+            return self._pending(known)
+        self._store.put_once(batch.batch_id, _REQUEST, encode(request))
+        return self._pending(batch)
+
+    def receive(self, teacher: int, data: bytes, *, now: int) -> list[Send]:
+        """Take a message from a teacher; a bad one is remembered against it and dropped."""
+        try:
+            batch, message_kind = self._batch_of(data)
+        except DpppError:
+            return []  # names no batch of ours: nobody to remember it against
+        before = batch.is_proving
+        try:
+            match message_kind:
+                case Ballot.KIND:
+                    batch.take_ballot(teacher, data, now=now)
+                case SignedShares.KIND:
+                    batch.take_shares(teacher, data)
+                case _:
+                    batch.take_proof(teacher, data)
+        except (PeerFault, InputError) as error:
+            batch.blame(teacher, str(error))
+        sends = self._advance(batch, now)
+        if batch.phase is Phase.OPENING and batch.is_proving:
+            asked = batch.sharers if not before else (teacher,)
+            if message_kind == SignedShares.KIND:
+                sends += self._ask_for_proofs(batch, asked)
+        return sends
+
+    def tick(self, now: int) -> list[Send]:
+        """Let time pass: close votes and openings whose time has come."""
+        sends: list[Send] = []
+        for batch in list(self._batches.values()):
+            sends += self._advance(batch, now)
+        return sends
+
+    def resume(self, *, now: int) -> list[Send]:
+        """After a restart: read the store, and send again what is pending."""
+        sends: list[Send] = []
+        for identifier in self._store.batches():
+            batch = self._restore(identifier, now)
+            sends += self._pending(batch)
+        return sends + self.tick(now)
+
+    def remind(self) -> list[Send]:
+        """Everything that was asked and not answered, again; for channels that lose messages."""
+        sends: list[Send] = []
+        for batch in self._batches.values():
+            sends += self._pending(batch)
+            if batch.phase is Phase.OPENING and batch.is_proving:
+                sends += self._ask_for_proofs(batch, batch.unproven)
+        return sends
+
+    def outcome(self, identifier: BatchId) -> Transcript | Abort | None:
+        """What a batch came to; None while it is under way."""
+        batch = self._batches.get(identifier)
+        return None if batch is None else batch.outcome
+
+    def faults(self, identifier: BatchId) -> dict[int, str]:
+        """Who was left out of a batch, and why."""
+        return dict(self._batches[identifier].faults)
+
+    def known_answer(self, data: bytes) -> Answer | None:
+        """The answer to an input that was released before: free, so never asked again."""
+        return self._answers.get(input_digest(data))
+
+    def _batch_of(self, data: bytes) -> tuple[Batch, str]:
+        kind = kind_of(data)
+        kinds: dict[str, type[Ballot | SignedShares | SignedShareProof]] = {
+            each.KIND: each for each in (Ballot, SignedShares, SignedShareProof)
+        }
+        if kind not in kinds:
+            raise InputError(f"an aggregator has no use for a {kind}")
+        message = decode(data, kinds[kind])
+        if message.batch_id not in self._batches:
+            raise InputError("a message about a batch that is not known here")
+        return self._batches[message.batch_id], kind
+
+    def _advance(self, batch: Batch, now: int) -> list[Send]:
+        """Make the transitions whose time has come; store, then say what to send."""
+        if batch.phase is Phase.VOTING and batch.can_close(now):
+            closed = batch.close_voting(now)
+            if closed is not None:
+                stored = self._store.put_once(batch.batch_id, _LIST, encode(closed))
+                batch.open_with(decode(stored, BallotList), now=now)
+                return self._pending(batch)
+        batch.expire(now)
+        if batch.outcome is not None:
+            self._store.put_once(batch.batch_id, _OUTCOME, encode(batch.outcome))
+            self._remember_answers(batch)
+        return []
+
+    def _pending(self, batch: Batch) -> list[Send]:
+        """What the teachers have to be asked, as far as it has not been answered."""
+        if batch.phase is Phase.VOTING:
+            data = encode(batch.request)
+            waiting = set(range(1, self.task.trust.teachers + 1)) - set(batch.voters)
+        elif batch.phase is Phase.OPENING and batch.ballot_list is not None:
+            data = encode(batch.ballot_list)
+            waiting = set(batch.voters) - set(batch.sharers)
+        else:
+            return []
+        return [Send(teacher=each, data=data) for each in sorted(waiting - set(batch.faults))]
+
+    def _ask_for_proofs(self, batch: Batch, teachers: Sequence[int]) -> list[Send]:
+        assert batch.ballot_list is not None
+        data = encode(ProofRequest(ballot_list=encode(batch.ballot_list)))
+        return [Send(teacher=teacher, data=data) for teacher in teachers]
+
+    def _restore(self, identifier: BatchId, now: int) -> Batch:
+        request = self._store.get(identifier, _REQUEST)
+        assert request is not None, "the request is the first thing stored of a batch"
+        batch = Batch(self.task, self._public, decode(request, BatchRequest), self._patience)
+        stored_list = self._store.get(identifier, _LIST)
+        outcome = self._store.get(identifier, _OUTCOME)
+        if outcome is not None:
+            is_abort = kind_of(outcome) == Abort.KIND
+            batch.outcome = decode(outcome, Abort) if is_abort else decode(outcome, Transcript)
+            batch.phase = Phase.ABORTED if is_abort else Phase.RELEASED
+            self._remember_answers(batch)
+        elif stored_list is not None:
+            batch.open_with(decode(stored_list, BallotList), now=now)
+        self._batches[identifier] = batch
+        return batch
+
+    def _remember_answers(self, batch: Batch) -> None:
+        if isinstance(batch.outcome, Transcript):
+            for query, answer in zip(batch.request.queries, batch.outcome.answers, strict=True):
+                self._answers.setdefault(input_digest(query.input), answer)

@@ -1,0 +1,155 @@
+"""Ballots: made by a teacher, read and checked by everyone, multiplied into a tally.
+
+The same checks are run by the aggregator when a ballot comes in, by every teacher before it helps
+to open a list, and by whoever verifies a transcript.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import BallotFault, DpppError, InputError, ListFault
+from dppp.paillier.ballot_proofs import BallotProof, ProvenBallot, prove_ballot, verify_ballots
+from dppp.paillier.blinding import Blinding
+from dppp.paillier.encryption import (
+    Ciphertext,
+    add_ballots,
+    encrypt,
+    read_ciphertexts,
+    write_ciphertexts,
+)
+from dppp.paillier.keys import PublicKey
+from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.protocol.messages import Ballot, BallotList, BatchId, ballot_context
+from dppp.protocol.signing import UNSIGNED, Signer, sign, verify_signature
+from dppp.protocol.task import Task
+from dppp.protocol.wire import decode, encode
+
+Votes = NDArray[np.int64]
+"""Queries by classes: one 1 in a row, or none where the model had no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBallot:
+    """A ballot whose signature and form were checked, but not yet its proof."""
+
+    teacher: int
+    data: bytes = field(repr=False)
+    ciphertexts: tuple[Ciphertext, ...] = field(repr=False)
+    proof: BallotProof = field(repr=False)
+
+
+def make_ballot(
+    task: Task,
+    public: PublicKey,
+    votes: Votes,
+    *,
+    batch: BatchId,
+    teacher: int,
+    signer: Signer,
+    draw_blinding: Callable[[], Blinding],
+    randomness: RandomSource,
+) -> bytes:
+    """Votes → noise → pack → encrypt → prove → sign. Run by a teacher, once a batch."""
+    table = sampling_table(task.noise)
+    shares = table.draw(votes.size, randomness) - table.lowest
+    entries = (votes.ravel() + shares).tolist()
+    plaintexts = task.packing.pack(entries)
+    blindings = [draw_blinding() for _ in plaintexts]
+    ciphertexts = [
+        encrypt(public, plaintext, blinding)
+        for plaintext, blinding in zip(plaintexts, blindings, strict=True)
+    ]
+    context = ballot_context(task.task_id, batch, teacher)
+    proof = prove_ballot(public, ciphertexts, blindings, context=context, random_bytes=randomness)
+    unsigned = Ballot(
+        task_id=task.task_id,
+        batch_id=batch,
+        teacher=teacher,
+        ciphertexts=write_ciphertexts(public, ciphertexts),
+        proof=proof.to_bytes(public),
+        signature=UNSIGNED,
+    )
+    return encode(sign(unsigned, signer))
+
+
+def read_ballot(
+    task: Task, public: PublicKey, data: bytes, *, batch: BatchId, size: int
+) -> ReadBallot:
+    """The ballot of `size` ciphertexts in these bytes, if it is one of this task and batch.
+
+    Its proof is checked later, with those of the others.
+    """
+    ballot = decode(data, Ballot)
+    if (ballot.task_id, ballot.batch_id) != (task.task_id, batch):
+        raise BallotFault(
+            f"teacher {ballot.teacher}'s ballot is for another task or batch; leave it out",
+            culprits=(ballot.teacher,),
+        )
+    verify_signature(task, ballot)
+    try:
+        ciphertexts = read_ciphertexts(public, ballot.ciphertexts)
+        proof = BallotProof.from_bytes(public, ballot.proof)
+    except InputError as error:
+        raise BallotFault(
+            f"teacher {ballot.teacher}'s ballot is not one of this key: {error}",
+            culprits=(ballot.teacher,),
+        ) from error
+    if len(ciphertexts) != size:
+        raise BallotFault(
+            f"teacher {ballot.teacher}'s ballot has {len(ciphertexts)} ciphertexts, expected "
+            f"{size}; leave it out",
+            culprits=(ballot.teacher,),
+        )
+    return ReadBallot(teacher=ballot.teacher, data=data, ciphertexts=ciphertexts, proof=proof)
+
+
+def check_proofs(
+    task: Task, public: PublicKey, ballots: Sequence[ReadBallot], batch: BatchId
+) -> None:
+    """Raise, naming the culprits, unless every ballot's proof holds; all in one equation."""
+    verify_ballots(
+        public,
+        [
+            ProvenBallot(
+                index=ballot.teacher,
+                ciphertexts=ballot.ciphertexts,
+                context=ballot_context(task.task_id, batch, ballot.teacher),
+                proof=ballot.proof,
+            )
+            for ballot in ballots
+        ],
+    )
+
+
+def check_list(
+    task: Task, public: PublicKey, ballot_list: BallotList, *, size: int
+) -> tuple[Ciphertext, ...]:
+    """The tally of a list, if it is complete and every ballot in it is good."""
+    if ballot_list.task_id != task.task_id:
+        raise ListFault("the ballot list is for another task; refuse it")
+    needed = task.trust.ballots_needed
+    if not needed <= len(ballot_list.ballots) <= len(task.teachers):
+        raise ListFault(
+            f"the list has {len(ballot_list.ballots)} ballots, expected {needed} to "
+            f"{len(task.teachers)}: with fewer there may be too little noise; refuse it"
+        )
+    try:
+        ballots = [
+            read_ballot(task, public, data, batch=ballot_list.batch_id, size=size)
+            for data in ballot_list.ballots
+        ]
+        indices = [ballot.teacher for ballot in ballots]
+        if indices != sorted(set(indices)):
+            raise ListFault("the list has a teacher twice or is out of order; refuse it")
+        check_proofs(task, public, ballots, ballot_list.batch_id)
+    except ListFault:
+        raise
+    except DpppError as error:
+        culprits = getattr(error, "culprits", ())
+        raise ListFault(
+            f"the list holds a ballot that is not good: {error}", culprits=culprits
+        ) from error
+    return add_ballots(public, [ballot.ciphertexts for ballot in ballots])

@@ -1,0 +1,207 @@
+"""What the parties say to each other, and the hashes that bind it together.
+
+In the order of the protocol: a batch request goes from the querier through the aggregator to every
+teacher; each answers with a ballot; the aggregator sends back the list of ballots; each teacher
+answers with a decryption share of their product. Share proofs are asked for only when an opening
+fails. Every hash is SHA-256 over length-prefixed parts under a domain of its own.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NewType
+
+from dppp.errors import WireError
+
+TaskId = NewType("TaskId", bytes)
+QueryId = NewType("QueryId", bytes)
+BatchId = NewType("BatchId", bytes)
+ListHash = NewType("ListHash", bytes)
+
+HASH_BYTES = 32
+NONCE_BYTES = 16
+SIGNATURE_BYTES = 64
+MOST_QUERIES = 20_000
+"""Queries in one batch; a larger set is sent as several batches."""
+
+
+def hash_parts(domain: str, parts: Iterable[bytes]) -> bytes:
+    """SHA-256 of the domain and the parts, each with its length before it."""
+    digest = hashlib.sha256()
+    for part in (domain.encode(), *parts):
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One input. The nonce makes the same input asked on purpose once more a new query."""
+
+    nonce: bytes
+    input: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_length("a query's nonce", self.nonce, NONCE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRequest:
+    """Queries to answer before the deadline, in seconds of the common clock."""
+
+    KIND: ClassVar[str] = "batch request"
+    SIZE_LIMIT: ClassVar[int] = 256 * 2**20
+    task_id: TaskId
+    deadline: int
+    queries: tuple[Query, ...]
+
+    def __post_init__(self) -> None:
+        _require_length("a task id", self.task_id, HASH_BYTES)
+        if not 1 <= len(self.queries) <= MOST_QUERIES:
+            raise WireError(
+                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}; split it"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot:
+    """One teacher's packed, encrypted, proved and signed votes on a batch."""
+
+    KIND: ClassVar[str] = "ballot"
+    SIZE_LIMIT: ClassVar[int] = 64 * 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    teacher: int
+    ciphertexts: bytes = field(repr=False)
+    proof: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BallotList:
+    """All ballots of a batch, byte for byte as the teachers sent them, in the teachers' order."""
+
+    KIND: ClassVar[str] = "ballot list"
+    SIZE_LIMIT: ClassVar[int] = 2**30
+    task_id: TaskId
+    batch_id: BatchId
+    ballots: tuple[bytes, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedShares:
+    """One teacher's decryption shares of the product of a ballot list."""
+
+    KIND: ClassVar[str] = "decryption shares"
+    SIZE_LIMIT: ClassVar[int] = 64 * 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    list_hash: ListHash
+    teacher: int
+    shares: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id, self.list_hash)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofRequest:
+    """Prove the shares that you gave for this list; sent when they did not open it."""
+
+    KIND: ClassVar[str] = "proof request"
+    SIZE_LIMIT: ClassVar[int] = 2**30
+    ballot_list: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedShareProof:
+    """One teacher's proof that its decryption shares are right."""
+
+    KIND: ClassVar[str] = "share proof"
+    SIZE_LIMIT: ClassVar[int] = 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    list_hash: ListHash
+    teacher: int
+    proof: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id, self.list_hash)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+def query_id(task_id: TaskId, query: Query) -> QueryId:
+    """Covers the input by its hash, so the id can be checked without showing the input."""
+    return query_id_of_digest(task_id, query.nonce, input_digest(query.input))
+
+
+def query_id_of_digest(task_id: TaskId, nonce: bytes, digest: bytes) -> QueryId:
+    """The id of a query of which only the hash of the input is known."""
+    return QueryId(hash_parts("dppp query 1", (task_id, nonce, digest)))
+
+
+def input_digest(data: bytes) -> bytes:
+    """The hash of one input."""
+    return hash_parts("dppp input 1", (data,))
+
+
+def batch_id(task_id: TaskId, query_ids: Sequence[QueryId]) -> BatchId:
+    """The hash of the task and the ordered query ids: other inputs make another batch."""
+    return BatchId(hash_parts("dppp batch 1", (task_id, *query_ids)))
+
+
+def list_hash(ballot_list: BallotList) -> ListHash:
+    """The hash of a list, over the ballots' own bytes."""
+    return ListHash(
+        hash_parts(
+            "dppp ballot list 1",
+            (ballot_list.task_id, ballot_list.batch_id, *ballot_list.ballots),
+        )
+    )
+
+
+def ballot_context(task_id: TaskId, batch: BatchId, teacher: int) -> bytes:
+    """What a ballot's proof is bound to: task, batch (and so every query) and teacher."""
+    return hash_parts("dppp ballot context 1", (task_id, batch, teacher.to_bytes(8, "big")))
+
+
+def share_context(task_id: TaskId, batch: BatchId, of_list: ListHash) -> bytes:
+    """What a proof of decryption shares is bound to."""
+    return hash_parts("dppp share context 1", (task_id, batch, of_list))
+
+
+def signed_bytes(message: Ballot | SignedShares | SignedShareProof) -> bytes:
+    """What the signature of a message is over: everything else in it."""
+    parts: tuple[bytes, ...] = (
+        message.task_id,
+        message.batch_id,
+        message.teacher.to_bytes(8, "big"),
+    )
+    match message:
+        case Ballot():
+            parts += (message.ciphertexts, message.proof)
+        case SignedShares():
+            parts += (message.list_hash, message.shares)
+        case SignedShareProof():
+            parts += (message.list_hash, message.proof)
+    return hash_parts(f"dppp signed {message.KIND} 1", parts)
+
+
+def _require_ids(*ids: bytes) -> None:
+    for each in ids:
+        _require_length("an id", each, HASH_BYTES)
+
+
+def _require_length(what: str, value: bytes, length: int) -> None:
+    if len(value) != length:
+        raise WireError(f"{what} has {len(value)} bytes, expected {length}")

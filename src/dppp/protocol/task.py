@@ -1,0 +1,256 @@
+"""The task: what all parties agree on before the first query.
+
+Its hash is in every message, so nobody can be made to answer under other terms. A task checks
+itself when it is made: every party works out the certificate of the noise, the range of a ballot's
+entries and the threshold anew, and refuses a task that is uncertified or contradicts itself.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Self
+
+from dppp.errors import InputError, TaskError
+from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.packing import Packing
+from dppp.privacy.certificate import Certificate, Promise, issue_certificate
+from dppp.privacy.noise import Binomial, Noise, family_named, noise_from_parameters
+from dppp.privacy.sampling import sampling_table
+from dppp.privacy.trust import Trust
+from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
+from dppp.protocol.wire import encode
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeacherEntry:
+    """One teacher's name and Ed25519 public key; its place in the task is its index, from 1."""
+
+    name: str
+    signing_key: bytes
+
+    def __post_init__(self) -> None:
+        _require_name("a teacher's name", self.name)
+        if len(self.signing_key) != 32:
+            raise TaskError(f"the signing key of {self.name} is not an Ed25519 key of 32 bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseTerms:
+    """The noise of the honest shares, by its family's parameters in the family's own order."""
+
+    family: str
+    parameters: tuple[float, ...]
+    shares: int
+
+    @classmethod
+    def of(cls, noise: Noise) -> Self:
+        """The terms of this noise."""
+        names = _parameter_names(noise.name)
+        values = tuple(float(getattr(noise, name)) for name in names)
+        return cls(family=noise.name, parameters=values, shares=noise.shares)
+
+    def to_noise(self) -> Noise:
+        """The noise of these terms."""
+        names = _parameter_names(self.family)
+        if len(names) != len(self.parameters):
+            raise TaskError(f"{self.family} noise has the parameters {names}")
+        values: dict[str, object] = dict(zip(names, self.parameters, strict=True))
+        if self.family == Binomial.name and all(each.is_integer() for each in self.parameters):
+            values = {name: int(value) for name, value in zip(names, self.parameters, strict=True)}
+        return noise_from_parameters({"noise": self.family, "shares": self.shares, **values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The terms. Make one with `agree`; reading one from the wire checks all the same."""
+
+    KIND: ClassVar[str] = "task"
+    SIZE_LIMIT: ClassVar[int] = 4 * 2**20
+    name: str
+    data_id: str
+    class_names: tuple[str, ...]
+    features: tuple[str, ...]
+    teachers: tuple[TeacherEntry, ...]
+    colluders: int
+    dropouts: int
+    epsilon: float
+    delta: float
+    queries: int
+    noise_terms: NoiseTerms
+    entry_bound: int
+    abstain_below: int | None
+    key_id: bytes
+    s: int
+    plaintext_bits: int
+
+    def __post_init__(self) -> None:
+        try:
+            _check(self)
+        except TaskError:
+            raise
+        except InputError as error:
+            raise TaskError(f"a task that cannot be: {error}") from error
+
+    @property
+    def task_id(self) -> TaskId:
+        """The hash of all terms."""
+        return _task_id(self)
+
+    @property
+    def trust(self) -> Trust:
+        """Teachers, colluders and dropouts, and what follows from them."""
+        return Trust(teachers=len(self.teachers), colluders=self.colluders, dropouts=self.dropouts)
+
+    @property
+    def promise(self) -> Promise:
+        """The total (ε, δ) over all queries."""
+        return Promise(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            queries=self.queries,
+            classes=len(self.class_names),
+        )
+
+    @property
+    def noise(self) -> Noise:
+        """The noise of the honest shares together."""
+        return self.noise_terms.to_noise()
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the noise delivers, worked out here."""
+        return _certificate(self.noise, self.promise, self.trust)
+
+    @property
+    def packing(self) -> Packing:
+        """How entries lie in plaintexts."""
+        return Packing(
+            contributions=len(self.teachers),
+            entry_bound=self.entry_bound,
+            plaintext_bits=self.plaintext_bits,
+        )
+
+    def ciphertexts_for(self, queries: int) -> int:
+        """How many ciphertexts a ballot on so many queries has."""
+        return self.packing.plaintexts_for(queries * len(self.class_names))
+
+    def require_key(self, public: PublicKey) -> None:
+        """Refuse a public key that is not the one of the task."""
+        expected = (self.key_id, self.s, self.plaintext_bits, self.trust.teachers)
+        found = (public.key_id, public.s, public.plaintext_bits, public.teachers)
+        if found != expected or public.threshold != self.trust.threshold:
+            raise TaskError(
+                "this public key is not the task's: key id, s, size, teachers and threshold must "
+                f"agree (threshold {self.trust.threshold} of {self.trust.teachers})"
+            )
+        if public.decryption is not Decryption.ROOT:
+            raise TaskError(
+                "a task needs a key with root decryption, whose openings can be checked"
+            )
+
+
+def agree(
+    *,
+    name: str,
+    data_id: str,
+    class_names: Sequence[str],
+    features: Sequence[str],
+    teachers: Sequence[TeacherEntry],
+    certificate: Certificate,
+    public: PublicKey,
+    abstain_below: int | None = None,
+) -> Task:
+    """A task from a certificate and a key; run by whoever proposes it."""
+    if certificate.trust.teachers != len(teachers):
+        raise TaskError(
+            f"the noise was calibrated for {certificate.trust.teachers} teachers, not for "
+            f"{len(teachers)}; calibrate anew"
+        )
+    task = Task(
+        name=name,
+        data_id=data_id,
+        class_names=tuple(class_names),
+        features=tuple(features),
+        teachers=tuple(teachers),
+        colluders=certificate.trust.colluders,
+        dropouts=certificate.trust.dropouts,
+        epsilon=float(certificate.promise.epsilon),
+        delta=float(certificate.promise.delta),
+        queries=certificate.promise.queries,
+        noise_terms=NoiseTerms.of(certificate.noise),
+        entry_bound=entry_bound(certificate.noise),
+        abstain_below=abstain_below,
+        key_id=public.key_id,
+        s=public.s,
+        plaintext_bits=public.plaintext_bits,
+    )
+    task.require_key(public)
+    return task
+
+
+def entry_bound(noise: Noise) -> int:
+    """The largest entry of a ballot: a vote, plus the width of the noise share's hard range."""
+    table = sampling_table(noise)
+    return 1 + table.highest - table.lowest
+
+
+@functools.lru_cache(maxsize=64)
+def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
+    return issue_certificate(noise, promise, trust, calibration="exact")
+
+
+@functools.lru_cache(maxsize=64)
+def _task_id(task: Task) -> TaskId:
+    return TaskId(hash_parts("dppp task 1", (encode(task),)))
+
+
+@functools.lru_cache(maxsize=64)
+def _check(task: Task) -> None:
+    _require_name("the task's name", task.name)
+    _require_name("the data id", task.data_id)
+    _require_distinct("class names", task.class_names)
+    _require_distinct("features", task.features)
+    _require_distinct("teachers' names", [teacher.name for teacher in task.teachers])
+    _require_distinct("signing keys", [teacher.signing_key.hex() for teacher in task.teachers])
+    if len(task.key_id) != HASH_BYTES:
+        raise TaskError("a key id has 32 bytes")
+    _check_noise(task)
+    if task.packing.slots < 1:
+        raise TaskError("not even one count fits a plaintext; deal a key with a larger s")
+
+
+def _check_noise(task: Task) -> None:
+    noise = task.noise
+    if noise.shares != task.trust.honest_shares:
+        raise TaskError(
+            f"the noise is that of {noise.shares} shares, but only {task.trust.honest_shares} are "
+            "sure to be honest; calibrate for the task's colluders and dropouts"
+        )
+    if task.entry_bound != entry_bound(noise):
+        raise TaskError(f"a ballot's entries reach {entry_bound(noise)}, not {task.entry_bound}")
+    if isinstance(noise, Binomial) and noise.total_tosses % noise.shares:
+        raise TaskError("the tosses do not divide into equal shares; calibrate anew")
+    certificate = task.certificate
+    if not certificate.certified:
+        raise TaskError(
+            f"the noise is not certified: delta is {certificate.exact_delta:.3g}, promised "
+            f"{task.delta:.3g}; calibrate it with --calibration exact"
+        )
+
+
+def _parameter_names(family: str) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(family_named(family)) if field.name != "shares")
+
+
+def _require_name(what: str, value: str) -> None:
+    if not 0 < len(value) <= _LONGEST_NAME or not value.isprintable():
+        raise TaskError(f"{what} must be 1 to {_LONGEST_NAME} printable characters")
+
+
+def _require_distinct(what: str, values: Sequence[str]) -> None:
+    for value in values:
+        _require_name(f"each of the {what}", value)
+    if not values or len(set(values)) != len(values):
+        raise TaskError(f"{what} must be there and all different")
