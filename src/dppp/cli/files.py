@@ -18,3 +18,11 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{path} holds no JSON object")
     return data
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
