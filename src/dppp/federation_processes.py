@@ -16,7 +16,6 @@ from dppp.federation import Reply, deliver_here
 from dppp.protocol.aggregator import Send
 from dppp.protocol.teacher import Teacher
 
-
 _STOP = b""
 
 

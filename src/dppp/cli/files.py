@@ -26,3 +26,13 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write a file, its folder too, and return where it is."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return path
