@@ -25,7 +25,7 @@ from dppp.paillier.keys import (
 from dppp.paillier.modexp import power_secret
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.primes import safe_prime
-from dppp.paillier.randomness import RandomBytes, random_below, random_unit, system_random
+from dppp.paillier.randomness import RandomBytes, random_below, random_element, system_random
 
 DEFAULT_MODULUS_BITS = 2048
 # A difference of fewer bits would let Fermat's method factor the modulus.
@@ -173,5 +173,5 @@ def _evaluate(coefficients: Sequence[mpz], index: int, order: mpz) -> mpz:
 
 def _random_square(modulus: mpz, random_bytes: RandomBytes) -> mpz:
     """A random square up to sign; it generates the group of squares but for a 2^-1000 chance."""
-    root = random_unit(modulus, random_bytes)
+    root = random_element(modulus, random_bytes)
     return absolute(root * root, modulus)

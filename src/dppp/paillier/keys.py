@@ -15,7 +15,7 @@ from gmpy2 import mpz
 
 from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
 from dppp.paillier.encoding import Reader, byte_length
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import check_absolute_elements
 
 KeyId = NewType("KeyId", bytes)
 
@@ -231,16 +231,15 @@ def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
 
 
 def _check_elements(key: PublicKey) -> None:
-    """Bases and verification keys are squares up to sign: units of Jacobi symbol 1, not ±1."""
+    """Bases and verification keys are elements of the group, not ±1, and all different."""
     try:
-        check_absolute_units([key.blinding_base], key.modulus, what="blinding base")
         bases = (key.verification_base, *key.verification_keys)
-        check_absolute_units(bases, key.share_modulus, what="verification key")
+        check_absolute_elements([key.blinding_base], key.modulus, key.modulus, what="blinding base")
+        check_absolute_elements(bases, key.modulus, key.share_modulus, what="verification key")
     except GroupElementError as error:
         raise KeyMaterialError(f"a public key is damaged: {error}") from error
-    elements = (key.blinding_base, *bases)
-    if any(gmpy2.jacobi(element, key.modulus) != 1 for element in elements) or 1 in elements:
-        raise KeyMaterialError("a base or a verification key is not a square; get the key again")
+    if 1 in (key.blinding_base, *bases):
+        raise KeyMaterialError("a base or a verification key is 1; get the key again")
     if len(set(bases)) != len(bases):
         raise KeyMaterialError("two teachers have the same verification key; get the key again")
 

@@ -14,7 +14,7 @@ from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import check_absolute_elements
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.share_proofs import ShareProof, verify_shares
@@ -75,7 +75,9 @@ def _plainly_wrong(
             wrong.add(share.index)
             continue
         try:
-            check_absolute_units(share.elements, public.share_modulus, what="decryption share")
+            check_absolute_elements(
+                share.elements, public.modulus, public.share_modulus, what="decryption share"
+            )
         except InputError:
             wrong.add(share.index)
     return frozenset(wrong)
