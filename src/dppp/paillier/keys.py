@@ -48,13 +48,13 @@ class PublicKey:
     cannot be loaded unless the code that loads it asks for one.
     """
 
-    modulus: mpz
+    modulus: mpz = field(repr=False)
     s: int
     decryption: Decryption
     teachers: int
     threshold: int
-    blinding_base: mpz
-    verification_base: mpz
+    blinding_base: mpz = field(repr=False)
+    verification_base: mpz = field(repr=False)
     verification_keys: tuple[mpz, ...] = field(repr=False)
     insecure_testing: bool = field(default=False, compare=False, repr=False)
     plaintext_modulus: mpz = field(init=False, compare=False, repr=False)

@@ -1,7 +1,7 @@
 """Decryption shares: what a teacher sends for a batch of tallies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from gmpy2 import mpz
@@ -31,7 +31,7 @@ class DecryptionShares:
 
     key_id: KeyId
     index: int
-    elements: tuple[mpz, ...]
+    elements: tuple[mpz, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         if len(self.key_id) != KEY_ID_BYTES or not 1 <= self.index <= MOST_TEACHERS:
