@@ -44,6 +44,7 @@ def open_tallies(
     proofs; if they do not open, or for a `paper` key, `proofs` (by teacher) say who is wrong, and
     a teacher without one counts as wrong. Who was left out is in the result. When fewer than t
     are good, or no proofs were given to tell, ``DecryptionError`` names the culprits known.
+    The caller has made sure, by the channel, that each message is from the teacher it names.
     """
     if not ciphertexts:
         raise InputError("there are no ciphertexts to open")
