@@ -9,7 +9,14 @@ import pytest
 from gmpy2 import mpz
 
 from dppp.errors import DpppError, EncodingError, KeyMaterialError
-from dppp.paillier.keys import KeyId, KeyShare, PublicKey, raised_exponent
+from dppp.paillier.keys import (
+    Decryption,
+    KeyId,
+    KeyShare,
+    PublicKey,
+    check_key_share,
+    raised_exponent,
+)
 
 
 def test_a_public_key_survives_its_encoding(keys: Any) -> None:
@@ -165,3 +172,16 @@ def test_a_share_of_another_key_or_of_no_teacher_is_refused(keys: Any) -> None:
         raised_exponent(keys.dealt(2).public, share)
     with pytest.raises(KeyMaterialError, match="no teacher 8"):
         raised_exponent(keys.dealt(1).public, replace(share, index=8))
+
+
+@pytest.mark.parametrize("decryption", list(Decryption))
+def test_a_share_that_does_not_fit_its_verification_key_is_refused(
+    keys: Any, decryption: Decryption
+) -> None:
+    dealt = keys.dealt(2, decryption)
+    for share in dealt.shares:
+        check_key_share(dealt.public, share)
+    first = dealt.shares[0]
+    for wrong in (replace(first, index=2), replace(first, exponent=first.exponent + 1)):
+        with pytest.raises(KeyMaterialError, match="does not fit"):
+            check_key_share(dealt.public, wrong)

@@ -15,7 +15,8 @@ from gmpy2 import mpz
 
 from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
 from dppp.paillier.encoding import Reader, byte_length
-from dppp.paillier.groups import check_absolute_elements
+from dppp.paillier.groups import absolute, check_absolute_elements
+from dppp.paillier.modexp import power_secret
 
 KeyId = NewType("KeyId", bytes)
 
@@ -187,6 +188,14 @@ def raised_exponent(public: PublicKey, share: KeyShare) -> mpz:
     if public.decryption is Decryption.ROOT:
         return share.exponent
     return gmpy2.fac(public.teachers) * share.exponent
+
+
+def check_key_share(public: PublicKey, share: KeyShare) -> None:
+    """Refuse a share that does not fit its verification key. Run by a teacher that loads one."""
+    exponent, modulus = raised_exponent(public, share), public.share_modulus
+    power = absolute(power_secret(public.verification_base, exponent, modulus), modulus)
+    if power != public.verification_keys[share.index - 1]:
+        raise KeyMaterialError("this key share does not fit the public key; ask the dealer for it")
 
 
 def raised_exponent_bits(public: PublicKey) -> int:
