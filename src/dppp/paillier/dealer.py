@@ -109,10 +109,10 @@ def deal_from_primes(
     half_order = (primes[0] // 2) * (primes[1] // 2)
     order, secret = _decryption_exponent(modulus, half_order, s, decryption)
     exponents = _share_out(secret, order, teachers, threshold, random_bytes)
-    share_modulus = modulus if decryption is Decryption.ROOT else modulus ** (s + 1)
+    share_modulus = modulus if decryption == Decryption.ROOT else modulus ** (s + 1)
     base = _random_square(share_modulus, random_bytes)
     # d_i (root); N!·s_i (paper): what a decryption share is raised to, less its factor 2.
-    factor = mpz(1) if decryption is Decryption.ROOT else gmpy2.fac(teachers)
+    factor = mpz(1) if decryption == Decryption.ROOT else gmpy2.fac(teachers)
     verification_keys = map_over_cores(
         lambda exponent: absolute(
             power_secret(base, factor * exponent, share_modulus), share_modulus
@@ -146,7 +146,7 @@ def _decryption_exponent(
     whose blinding has Jacobi symbol -1 would factor the modulus.
     """
     power = modulus**s
-    if decryption is Decryption.ROOT:
+    if decryption == Decryption.ROOT:
         return half_order, gmpy2.invert(power % half_order, half_order)
     # d = 0 mod m′ and d = 1 mod n^s (Damgard-Jurik 2001).
     return power * half_order, half_order * gmpy2.invert(half_order, power)

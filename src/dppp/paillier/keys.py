@@ -92,7 +92,7 @@ class PublicKey:
     @property
     def share_modulus(self) -> mpz:
         """Decryption shares live modulo n (root) or n^(s+1) (paper)."""
-        return self.modulus if self.decryption is Decryption.ROOT else self.ciphertext_modulus
+        return self.modulus if self.decryption == Decryption.ROOT else self.ciphertext_modulus
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, of which the key id is the SHA-256."""
@@ -125,7 +125,7 @@ class PublicKey:
         _check_modulus(modulus, insecure_testing)
         if generator != modulus + 1:
             raise KeyMaterialError("the generator is not 1 + n; only that one is accepted")
-        power = 1 if ways[code] is Decryption.ROOT else s + 1
+        power = 1 if ways[code] == Decryption.ROOT else s + 1
         share_length = byte_length(modulus**power)
         key = cls(
             modulus=modulus,
@@ -185,7 +185,7 @@ def raised_exponent(public: PublicKey, share: KeyShare) -> mpz:
         raise KeyMaterialError("this key share belongs to another key; use the share of this key")
     if share.index > public.teachers:
         raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         return share.exponent
     return gmpy2.fac(public.teachers) * share.exponent
 
@@ -200,12 +200,14 @@ def check_key_share(public: PublicKey, share: KeyShare) -> None:
 
 def raised_exponent_bits(public: PublicKey) -> int:
     """A public bound on the length of `raised_exponent`."""
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         return public.modulus_bits
     return gmpy2.fac(public.teachers).bit_length() + public.ciphertext_modulus.bit_length()
 
 
 def _check_numbers(key: PublicKey) -> None:
+    if key.decryption not in _CODES:
+        raise KeyMaterialError(f"the decryption is {key.decryption!r}; it must be root or paper")
     if not 1 <= key.s <= LARGEST_S:
         raise KeyMaterialError(f"s is {key.s}; it must be between 1 and {LARGEST_S}")
     if not 2 <= key.threshold <= key.teachers <= MOST_TEACHERS:

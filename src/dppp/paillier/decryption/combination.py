@@ -52,7 +52,7 @@ def open_tallies(
     culprits = _plainly_wrong(public, len(ciphertexts), shares)
     left = _without(shares, culprits)
     _require_threshold(public, left, culprits)
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         try:
             return _combine(public, ciphertexts, left, culprits)
         except DecryptionError as error:
@@ -136,7 +136,7 @@ def _combine(
     columns = zip(*(share.elements for share in chosen), strict=True)
     work = list(zip(ciphertexts, columns, strict=True))
     openings: tuple[Opening, ...] = ()
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         openings = map_over_cores(lambda pair: root.combine(public, pair[0], subset, pair[1]), work)
         plaintexts = tuple(opening.plaintext for opening in openings)
     else:

@@ -76,7 +76,7 @@ def make_decryption_shares(
     """
     check_ciphertexts(public, ciphertexts)
     exponent = raised_exponent(public, key_share)
-    way = root if public.decryption is Decryption.ROOT else paper
+    way = root if public.decryption == Decryption.ROOT else paper
     elements = map_over_cores(
         lambda ciphertext: way.make_share(public, exponent, ciphertext), ciphertexts
     )
