@@ -33,3 +33,67 @@ class PeerFault(DpppError):  # noqa: N818 - theirs, not ours
     def __init__(self, message: str, *, culprits: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.culprits = culprits
+
+
+class BudgetExceeded(Refusal):
+    """Reserving this would pass the cap of the data."""
+
+
+class QueriesExhausted(BudgetExceeded):
+    """The task has fewer queries left than this batch holds."""
+
+
+class CapChanged(Refusal):
+    """The cap of a data id is fixed for good, and this one differs."""
+
+
+class DataUnknown(Refusal):
+    """No cap was ever fixed for this data id."""
+
+
+class TaskUnknown(Refusal):
+    """The teacher never accepted this task."""
+
+
+class TaskChanged(Refusal):
+    """A task that was accepted before comes back with other content."""
+
+
+class QueryReused(Refusal):
+    """A query id occurs twice in a batch, or in a batch besides its own."""
+
+
+class BatchChanged(Refusal):
+    """A batch that was answered before comes back with another task or other queries."""
+
+
+class BallotUnknown(Refusal):
+    """The teacher cast no ballot in this batch, so it helps to open nothing."""
+
+
+class SecondList(Refusal):
+    """The teacher has served another ballot list for this batch."""
+
+
+class WrongTeacher(Refusal):
+    """The ledger belongs to another teacher."""
+
+
+class LedgerError(DpppError):
+    """The ledger cannot be used as it is; nothing was charged and nothing may be answered."""
+
+
+class LedgerDamaged(LedgerError):  # noqa: N818
+    """What is stored is not what was written."""
+
+
+class LedgerRolledBack(LedgerError):  # noqa: N818
+    """The store lacks entries that were there before: it went back in time, or is another one."""
+
+
+class LedgerUnavailable(LedgerError):  # noqa: N818
+    """The store could not be read or written: locked, full, closed or out of reach."""
+
+
+class NotALedger(InputError):  # noqa: N818
+    """A file that is none of our ledgers."""
