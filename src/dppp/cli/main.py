@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import demo, privacy
+from dppp.cli import demo, ledger, privacy
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ app.command()(demo.demo)
 app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)
+app.add_typer(ledger.app, name="ledger")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
