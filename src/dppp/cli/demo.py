@@ -11,7 +11,7 @@ from rich.table import Table
 
 from dppp.cli.files import write_bytes
 from dppp.cli.output import JsonOption, emit
-from dppp.cli.privacy import show_certificate, show_compared
+from dppp.cli.privacy_tables import show_certificate, show_compared
 
 if TYPE_CHECKING:
     from dppp.federation import Founded, Outcome
