@@ -30,10 +30,13 @@ from dppp.protocol.signing import signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Predict, Teacher
 from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import kind_of
 
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
 """Carries messages to teachers and brings back what they answer; silence brings nothing."""
+Progress = Callable[[str, int, int], None]
+"""Told which kind of message how many of how many teachers have dealt with, for progress bars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,19 +101,23 @@ class Federation:
 
 
 def deliver_here(
-    teachers: Mapping[int, Teacher], *, note: Callable[[str], None] = lambda _: None
+    teachers: Mapping[int, Teacher],
+    *,
+    note: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> Deliver:
     """Teachers in this process, one after the other; a refusal is silence to the aggregator."""
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
         replies: list[Reply] = []
-        for send in sends:
-            if send.teacher not in teachers:
-                continue
-            try:
-                replies.append((send.teacher, teachers[send.teacher].handle(send.data, now=now)))
-            except DpppError as refusal:
-                note(f"teacher {send.teacher} refused: {refusal}")
+        for done, send in enumerate(sends, start=1):
+            if send.teacher in teachers:
+                try:
+                    answer = teachers[send.teacher].handle(send.data, now=now)
+                    replies.append((send.teacher, answer))
+                except DpppError as refusal:
+                    note(f"teacher {send.teacher} refused: {refusal}")
+            progress(kind_of(send.data), done, len(sends))
         return replies
 
     return deliver

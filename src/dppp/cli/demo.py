@@ -12,6 +12,7 @@ from rich.table import Table
 from dppp.cli.files import write_bytes
 from dppp.cli.output import JsonOption, emit
 from dppp.cli.privacy_tables import show_certificate, show_compared
+from dppp.cli.progress import federation_progress
 
 if TYPE_CHECKING:
     from dppp.federation import Founded, Outcome
@@ -76,8 +77,10 @@ def _live_through(*, quick: bool, out: Path) -> _Story:
         s=1,
     )
     awake = {index: each for index, each in founded.teachers.items() if index not in SILENT}
-    federation = Federation(aggregator=founded.aggregator, deliver=deliver_here(awake))
-    outcome = federation.ask([[patient] for patient in range(len(PATIENTS))])
+    with federation_progress() as progress:
+        deliver = deliver_here(awake, progress=progress)
+        federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+        outcome = federation.ask([[patient] for patient in range(len(PATIENTS))])
     transcript = write_bytes(out / "demo.transcript", outcome.transcript.to_bytes())
     many = calibrate("auto", epsilon=8, delta=1e-5, teachers=250, queries=QUERIES)
     picture = None if quick else out / "demo.png"
