@@ -146,8 +146,12 @@ def found(
     modulus_bits: int = DEFAULT_MODULUS_BITS,
     s: int = 4,
     key: DealtKey | None = None,
+    ledgers: Mapping[int, Ledger] | None = None,
 ) -> Founded:
-    """Key ceremony, task, ledgers and roles, one teacher a model."""
+    """Key ceremony, task, ledgers and roles, one teacher a model.
+
+    A teacher for whom no ledger is given keeps one in memory.
+    """
     # The dealer: a key of which any t of N decrypt, unless one was dealt before.
     trust = certificate.trust
     key = key or deal(
@@ -173,7 +177,11 @@ def found(
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     table = BlindingTable(key.public)
-    ledgers = {index: _new_ledger(task, index) for index in range(1, trust.teachers + 1)}
+    given = ledgers or {}
+    accepted = {
+        index: _accept(task, given.get(index) or Ledger.create(MemoryStore(), teacher=entry.name))
+        for index, entry in enumerate(entries, start=1)
+    }
     teachers = {
         index: Teacher(
             index=index,
@@ -181,18 +189,17 @@ def found(
             public=key.public,
             key_share=key.shares[index - 1],
             signer=signer_of(signing_keys[index - 1]),
-            ledger=ledgers[index],
+            ledger=accepted[index],
             predict=model,
             draw_blinding=lambda: table.draw(os.urandom),
         )
         for index, model in enumerate(models, start=1)
     }
     aggregator = Aggregator(task=task, public=key.public, store=MemoryBatchStore())
-    return Founded(task=task, key=key, teachers=teachers, ledgers=ledgers, aggregator=aggregator)
+    return Founded(task=task, key=key, teachers=teachers, ledgers=accepted, aggregator=aggregator)
 
 
-def _new_ledger(task: Task, index: int) -> Ledger:
-    ledger = Ledger.create(MemoryStore(), teacher=task.teachers[index - 1].name)
+def _accept(task: Task, ledger: Ledger) -> Ledger:
     ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
     ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
     return ledger

@@ -59,7 +59,7 @@ class TeacherProcesses:
         return self._collect(busy, sends)
 
     def _collect(self, busy: list[Connection], sends: Sequence[Send]) -> list[Reply]:
-        """Replies as they come, one at a time from each worker, until all have said they are done."""
+        """Replies as they come, one at a time from each worker, until all say they are done."""
         replies: list[Reply] = []
         done = 0
         while busy:
