@@ -41,10 +41,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answers to a batch and the transcript that proves them."""
+    """The answers to all inputs, and the transcript that proves those that were new."""
 
     answers: tuple[Answer, ...]
-    transcript: Transcript
+    transcript: Transcript | None
 
 
 class Federation:
@@ -64,10 +64,27 @@ class Federation:
         self._clock = clock
         self._deadline_seconds = deadline_seconds
 
-    def ask(self, rows: ArrayLike) -> Outcome:
-        """Answer a batch of inputs, or raise who was missing."""
-        # The querier: every input under a nonce of its own, one request for all.
+    def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
+        """Answer inputs, or raise who was missing.
+
+        An input that was released before is answered from the aggregator's store, for free, unless
+        the querier wants `fresh` noise, at a new charge. The same input twice is asked once.
+        """
         inputs = encode_inputs(rows, len(self.task.features))
+        known = {} if fresh else self._known(inputs)
+        new = tuple(dict.fromkeys(each for each in inputs if each not in known))
+        transcript = self._run_batch(new) if new else None
+        if transcript is not None:
+            known.update(zip(new, transcript.answers, strict=True))
+        return Outcome(answers=tuple(known[each] for each in inputs), transcript=transcript)
+
+    def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Answer]:
+        found = {each: self.aggregator.known_answer(each) for each in inputs}
+        return {each: answer for each, answer in found.items() if answer is not None}
+
+    def _run_batch(self, inputs: Sequence[bytes]) -> Transcript:
+        """One batch, from request to release."""
+        # The querier: every input under a nonce of its own, one request for all.
         queries = tuple(
             Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
         )
@@ -97,7 +114,7 @@ class Federation:
         if isinstance(outcome, Abort):
             raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
         assert outcome is not None
-        return Outcome(answers=outcome.answers, transcript=outcome)
+        return outcome
 
 
 def deliver_here(

@@ -10,7 +10,8 @@ def test_teachers_in_processes_answer_as_teachers_here() -> None:
     with TeacherProcesses(founded.teachers, 2) as deliver:
         spread = Federation(aggregator=founded.aggregator, deliver=deliver)
         for _ in range(2):
-            outcome = spread.ask(rows(0, 1, 2))
+            outcome = spread.ask(rows(0, 1, 2), fresh=True)
+            assert outcome.transcript is not None
             verified = verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True)
             assert verified.ballots == 5
 
@@ -34,5 +35,5 @@ def test_teachers_in_processes_keep_their_ledgers() -> None:
     with TeacherProcesses(founded.teachers, 3) as deliver:
         spread = Federation(aggregator=founded.aggregator, deliver=deliver)
         spread.ask(rows(*[1] * 30))
-        spread.ask(rows(*[1] * 10))
+        spread.ask(rows(*[2] * 10))
     federation(founded).ask(rows(1))  # the ledgers here were never touched

@@ -92,6 +92,7 @@ def _live_through(*, quick: bool, out: Path) -> _Story:
         )
         outcome = _ask(founded)
         summary = ledger.summary()
+    assert outcome.transcript is not None, "every patient is new"
     return _Story(
         compared=compared,
         outcome=outcome,
