@@ -24,6 +24,9 @@ def show_certificate(console: Console, certificate: "Certificate") -> None:
     )
     table.add_row("each teacher adds", f"its share of {noise.name} noise to every class")
     table.add_row("noise", parameters)
+    if certificate.chosen_from:
+        others = ", ".join(f"{name} {value:,.5g}" for name, value in certificate.chosen_from)
+        table.add_row("why this one", f"least variance of {others}")
     table.add_row(
         f"{trust.honest_shares} honest shares",
         f"variance {noise.variance:,.6g} a class, σ = {math.sqrt(noise.variance):,.4g} votes",

@@ -8,6 +8,7 @@ more noise. `paper` takes the paper's formulas as they stand and says what they 
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from scipy import optimize
@@ -59,6 +60,7 @@ def calibrate(
     return calibrate_for(noise, promise, trust, calibration=calibration)
 
 
+@functools.lru_cache(maxsize=128)
 def calibrate_for(
     noise: str, promise: Promise, trust: Trust, *, calibration: str = "exact"
 ) -> Certificate:
@@ -70,7 +72,9 @@ def calibrate_for(
         return _calibrate_as_the_paper(noise, promise, trust)
     if noise == "auto":
         certificates = [_calibrate_exactly(name, promise, trust) for name in FAMILIES]
-        return min(certificates, key=lambda certificate: certificate.noise.variance)
+        variances = tuple((each.noise.name, each.noise.variance) for each in certificates)
+        best = min(certificates, key=lambda certificate: certificate.noise.variance)
+        return replace(best, chosen_from=variances)
     return _calibrate_exactly(family_named(noise).name, promise, trust)
 
 
