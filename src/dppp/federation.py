@@ -85,8 +85,8 @@ class Federation:
                 for teacher, data in replies
                 for send in self.aggregator.receive(teacher, data, now=now)
             ]
-            if not sends:  # everybody who would answer has: let the time run out
-                now += self._deadline_seconds
+            while not sends and self.aggregator.outcome(identifier) is None:
+                now += 1  # everybody who would answer has: let the time pass
                 sends = self.aggregator.tick(now)
 
         # The querier: a label for every input, or the reason why there is none.

@@ -79,7 +79,7 @@ class Aggregator:
             batch, message_kind = self._batch_of(data)
         except DpppError:
             return []  # names no batch of ours: nobody to remember it against
-        before = batch.is_proving
+        was_proving, was_asked = batch.is_proving, self._asked(batch)
         try:
             match message_kind:
                 case Ballot.KIND:
@@ -91,10 +91,12 @@ class Aggregator:
         except (PeerFault, InputError) as error:
             batch.blame(teacher, str(error))
         sends = self._advance(batch, now)
-        if batch.phase is Phase.OPENING and batch.is_proving:
-            asked = batch.sharers if not before else (teacher,)
-            if message_kind == SignedShares.KIND:
-                sends += self._ask_for_proofs(batch, asked)
+        if batch.phase is not Phase.OPENING:
+            return sends
+        if was_asked and self._asked(batch) > was_asked:  # a fault: replace who failed
+            sends += self._pending(batch)
+        if batch.is_proving and message_kind == SignedShares.KIND:
+            sends += self._ask_for_proofs(batch, (teacher,) if was_proving else batch.sharers)
         return sends
 
     def tick(self, now: int) -> list[Send]:
@@ -154,6 +156,8 @@ class Aggregator:
                 stored = self._store.put_once(batch.batch_id, _LIST, encode(closed))
                 batch.open_with(decode(stored, BallotList), now=now)
                 return self._pending(batch)
+        if batch.ask_all(now):
+            return self._pending(batch)
         batch.expire(now)
         if batch.outcome is not None:
             self._store.put_once(batch.batch_id, _OUTCOME, encode(batch.outcome))
@@ -167,10 +171,14 @@ class Aggregator:
             waiting = set(range(1, self.task.trust.teachers + 1)) - set(batch.voters)
         elif batch.phase is Phase.OPENING and batch.ballot_list is not None:
             data = encode(batch.ballot_list)
-            waiting = set(batch.voters) - set(batch.sharers)
+            waiting = set(batch.asked) - set(batch.sharers)
         else:
             return []
         return [Send(teacher=each, data=data) for each in sorted(waiting - set(batch.faults))]
+
+    @staticmethod
+    def _asked(batch: Batch) -> frozenset[int]:
+        return frozenset(batch.asked if batch.phase is Phase.OPENING else ())
 
     def _ask_for_proofs(self, batch: Batch, teachers: Sequence[int]) -> list[Send]:
         assert batch.ballot_list is not None

@@ -30,6 +30,7 @@ from dppp.protocol.messages import (
     list_hash,
     query_id,
     share_context,
+    share_lot,
 )
 from dppp.protocol.release import release_answers
 from dppp.protocol.signing import verify_signature
@@ -60,9 +61,15 @@ class Abort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds to wait: for the rest once a quorum has voted, and for decryption shares."""
+    """Seconds to wait for teachers.
+
+    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the decryption
+    shares of the t teachers who are asked first, before all others are asked too. `opening`: for
+    decryption shares at all.
+    """
 
     after_quorum: int = 2
+    first_shares: int = 5
     opening: int = 60
 
 
@@ -89,7 +96,18 @@ class Batch:
         self._tally: tuple[Ciphertext, ...] = ()
         self._shares: dict[int, DecryptionShares] = {}
         self._proven: set[int] = set()
-        self._opening_deadline = 0
+        self._opened_at = 0
+        self._is_asking_all = False
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Who is to give decryption shares: t teachers drawn by hash, or all voters."""
+        if self._is_asking_all or self.is_proving or self.faults.keys() & self._ballots.keys():
+            return self.voters
+        assert self.ballot_list is not None
+        served = list_hash(self.ballot_list)
+        drawn = sorted(self.voters, key=lambda teacher: share_lot(served, teacher))
+        return tuple(sorted(drawn[: self._public.threshold]))
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -162,7 +180,7 @@ class Batch:
         self.ballot_list = ballot_list
         self._ballots = {ballot.teacher: ballot for ballot in ballots}
         self._tally = add_ballots(self._public, [ballot.ciphertexts for ballot in ballots])
-        self._opening_deadline = now + self._patience.opening
+        self._opened_at = now
         self.phase = Phase.OPENING
 
     def take_shares(self, teacher: int, data: bytes) -> None:
@@ -206,9 +224,17 @@ class Batch:
         if self.phase is Phase.VOTING:
             self._ballots.pop(teacher, None)
 
+    def ask_all(self, now: int) -> bool:
+        """Whether it is time, for the first time, to ask every voter for decryption shares."""
+        waited = now >= self._opened_at + self._patience.first_shares
+        if self.phase is not Phase.OPENING or self._is_asking_all or not waited:
+            return False
+        self._is_asking_all = True
+        return True
+
     def expire(self, now: int) -> None:
         """Abort an opening that has waited long enough."""
-        if self.phase is Phase.OPENING and now >= self._opening_deadline:
+        if self.phase is Phase.OPENING and now >= self._opened_at + self._patience.opening:
             good = self._proven if self.is_proving else set(self._shares)
             self.abort(
                 f"{len(good)} good decryption shares, and {self._public.threshold} are needed",
