@@ -1,7 +1,8 @@
 """Attacks by colluding teachers: ballots and decryption shares that break the rules."""
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import gmpy2
 import pytest
@@ -12,6 +13,8 @@ from tests.protocol.parties import (
     batch_of,
     cast_anything,
     entries_of,
+    new_ledger,
+    new_teacher,
     open_by_primes,
     pack_unchecked,
     request_for,
@@ -28,6 +31,7 @@ from dppp.paillier.encoding import byte_length
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.groups import absolute
 from dppp.paillier.packing import Packing
+from dppp.privacy.ledger_store import MemoryStore
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.ballots import check_list, read_ballot
 from dppp.protocol.batch import Abort
@@ -35,13 +39,13 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
-    BatchId,
     BatchRequest,
     SignedShares,
     ballot_context,
 )
 from dppp.protocol.release import ballots_offset
 from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
 
@@ -180,31 +184,45 @@ def test_if_teachers_were_not_distinct_a_ballot_could_be_listed_twice(
 Answer = Callable[[Attacker, bytes], list[bytes]]
 
 
-def _run(attacker: Attacker, colluder: Answer) -> tuple[Aggregator, BatchId, Transcript | Abort]:
-    """What comes of a batch in which the colluder is the first to answer everything."""
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What came of a batch in which the colluder is the first to answer everything."""
+
+    outcome: Transcript | Abort
+    faults: dict[int, str]
+    asked_for: set[str]
+    """The kinds of message that the colluder got."""
+
+
+def _run(attacker: Attacker, colluder: Answer, *, nonce: int = 0) -> Run:
     setting = attacker.setting
-    request = request_for(setting, [7])
+    request = request_for(setting, [7], nonce=nonce)
     batch = batch_of(setting, request)
     aggregator = Aggregator(task=setting.task, public=setting.public, store=MemoryBatchStore())
-    now = 0
+    now, asked_for = 0, set()
     sends: list[Send] = aggregator.start(request, now=now)
     while (outcome := aggregator.outcome(batch)) is None:
-        answers = [
-            (send.teacher, data)
-            for send in sorted(sends, key=lambda send: send.teacher != COLLUDER)
-            for data in (
-                colluder(attacker, send.data)
-                if send.teacher == COLLUDER
-                else [attacker.teachers[send.teacher].handle(send.data, now=now)]
-            )
-        ]
+        answers: list[tuple[int, bytes]] = []
+        for send in sorted(sends, key=lambda send: send.teacher != COLLUDER):
+            if send.teacher == COLLUDER:
+                asked_for.add(kind_of(send.data))
+                answers += [(COLLUDER, data) for data in colluder(attacker, send.data)]
+            else:
+                answer = attacker.teachers[send.teacher].handle(send.data, now=now)
+                answers.append((send.teacher, answer))
         sends = []
         for teacher, data in answers:
             sends += aggregator.receive(teacher, data, now=now)
         if not sends:
-            now += 100
+            now += 1
             sends = aggregator.tick(now)
-    return aggregator, batch, outcome
+    return Run(outcome=outcome, faults=aggregator.faults(batch), asked_for=asked_for)
+
+
+def _run_with_its_shares(attacker: Attacker, make_colluder: Callable[[], Answer]) -> Run:
+    """The aggregator asks t voters by lot; take the first batch in which the colluder is drawn."""
+    runs = (_run(attacker, make_colluder(), nonce=nonce) for nonce in itertools.count())
+    return next(run for run in runs if BallotList.KIND in run.asked_for)
 
 
 def _cast(attacker: Attacker, data: bytes, entries: Sequence[int]) -> bytes:
@@ -227,90 +245,91 @@ def _true_counts(attacker: Attacker, released: Transcript) -> list[int]:
 
 def _share_times(change: Callable[[mpz, mpz], mpz]) -> Answer:
     """A colluder that votes zero, changes its decryption share, and proves what it can."""
-    colluding: dict[str, Attacker] = {}
+    setting = set_up(5, 1, 1)
+    ledger = new_ledger(setting, COLLUDER, MemoryStore())
+    teacher = new_teacher(setting, COLLUDER, ledger)
 
     def answer(attacker: Attacker, data: bytes) -> list[bytes]:
         if kind_of(data) == BatchRequest.KIND:
-            return [_cast(attacker, data, [0, 0, 0])]
-        setting = attacker.setting
-        inner = colluding.setdefault("teacher", Attacker(setting))
-        request = request_for(setting, [7])
-        if inner.answered(COLLUDER) == 0:
-            inner.ledgers[COLLUDER].record_ballot(
-                setting.task.task_id,
-                batch_of(setting, request),
-                [b"q"],
-                _cast(attacker, encode(request), [0, 0, 0]),
-            )
-        answered = inner.teachers[COLLUDER].handle(data, now=0)
-        if kind_of(answered) != SignedShares.KIND:
-            return [answered]
-        message = decode(answered, SignedShares)
-        shares = DecryptionShares.from_bytes(setting.public, message.shares)
-        modulus, length = setting.public.modulus, byte_length(setting.public.modulus)
-        changed = change(shares.elements[0], modulus)
-        body = message.shares[: -length * len(shares.elements)]
-        tail = changed.to_bytes(max(length, byte_length(changed + 1)), "big")
-        forged = replace(message, shares=body + tail)
-        return [encode(sign(forged, signer_of(setting.signing_keys[COLLUDER - 1])))]
+            ballot = _cast(attacker, data, [0, 0, 0])
+            batch = batch_of(setting, decode(data, BatchRequest))
+            return [ledger.record_ballot(setting.task.task_id, batch, [batch], ballot)]
+        answered = teacher.handle(data, now=0)
+        if kind_of(answered) == SignedShares.KIND:
+            return [_with_changed_share(setting, answered, change)]
+        return [answered]
 
     return answer
 
 
+def _with_changed_share(setting: Setting, data: bytes, change: Callable[[mpz, mpz], mpz]) -> bytes:
+    message, modulus = decode(data, SignedShares), setting.public.modulus
+    (element,) = DecryptionShares.from_bytes(setting.public, message.shares).elements
+    changed, length = change(element, modulus), byte_length(modulus)
+    tail = changed.to_bytes(max(length, byte_length(changed + 1)), "big")
+    forged = replace(message, shares=message.shares[:-length] + tail)
+    return encode(sign(forged, signer_of(setting.signing_keys[COLLUDER - 1])))
+
+
 def test_a_share_times_a_power_of_the_generator_changes_nothing(attacker: Attacker) -> None:
     """(1 + n)^k is 1 modulo n, where root decryption has its shares."""
-    same = _share_times(lambda share, modulus: share * (1 + modulus) ** 3 % modulus)
-    aggregator, batch, released = _run(attacker, same)
-    assert isinstance(released, Transcript)
-    assert list(released.answers[0].counts) == _true_counts(attacker, released)
-    assert aggregator.faults(batch) == {}
+    run = _run_with_its_shares(
+        attacker,
+        lambda: _share_times(lambda share, modulus: share * (1 + modulus) ** 3 % modulus),
+    )
+    assert isinstance(run.outcome, Transcript)
+    assert list(run.outcome.answers[0].counts) == _true_counts(attacker, run.outcome)
+    assert run.faults == {}
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda share, modulus: share * (1 + modulus) ** 3 % modulus**2,
-        lambda share, modulus: absolute(share * 2, modulus),
+        lambda share, modulus: absolute(share * 4, modulus),
         lambda *_: mpz(1),
         lambda *_: mpz(0),
     ],
-    ids=["unreduced modulo n", "doubled", "one", "zero"],
+    ids=["unreduced modulo n", "times four", "one", "zero"],
 )
 def test_a_wrong_share_is_named_and_the_release_is_right(
     attacker: Attacker, change: Callable[[mpz, mpz], mpz]
 ) -> None:
-    aggregator, batch, released = _run(attacker, _share_times(change))
-    assert isinstance(released, Transcript)
-    assert list(released.answers[0].counts) == _true_counts(attacker, released)
-    assert set(aggregator.faults(batch)) == {COLLUDER}
+    run = _run_with_its_shares(attacker, lambda: _share_times(change))
+    assert isinstance(run.outcome, Transcript)
+    assert list(run.outcome.answers[0].counts) == _true_counts(attacker, run.outcome)
+    assert set(run.faults) == {COLLUDER}
 
 
-def _late_friends(change: Callable[[mpz, mpz], mpz]) -> tuple[Aggregator, BatchId, object]:
-    """The wrong share is among the first four, so it is used."""
-    attacker = Attacker(set_up(5, 1, 1), colluders=(COLLUDER,))
-    silent = attacker.teachers[4]
+class _SilentAtOpening:
+    """A teacher that votes and then vanishes."""
 
-    class Slow:
-        def handle(self, data: bytes, *, now: int) -> bytes:
-            return b"" if kind_of(data) != BatchRequest.KIND else silent.handle(data, now=now)
+    def __init__(self, teacher: Teacher) -> None:
+        self._teacher = teacher
 
-    attacker.teachers[4] = Slow()  # type: ignore[assignment]
-    return _run(attacker, _share_times(change))
+    def handle(self, data: bytes, *, now: int) -> bytes:
+        return b"" if kind_of(data) != BatchRequest.KIND else self._teacher.handle(data, now=now)
 
 
-def test_a_wrong_share_that_is_needed_ends_in_an_abort_that_names_it() -> None:
-    _, _, outcome = _late_friends(lambda share, modulus: absolute(share * 2, modulus))
+def _need_a_wrong_share(attacker: Attacker) -> Transcript | Abort:
+    """With one teacher gone, the colluder's share is among the four that are needed."""
+    attacker.teachers[4] = _SilentAtOpening(attacker.teachers[4])  # type: ignore[assignment]
+    return _run(attacker, _share_times(lambda share, modulus: absolute(share * 4, modulus))).outcome
+
+
+def test_a_wrong_share_that_is_needed_ends_in_an_abort_that_names_it(attacker: Attacker) -> None:
+    outcome = _need_a_wrong_share(attacker)
     assert isinstance(outcome, Abort)
     assert outcome.culprits == (COLLUDER,)
     assert outcome.missing == (4,)
 
 
 def test_if_the_opening_were_not_checked_a_wrong_share_would_go_unnamed(
-    monkeypatch: pytest.MonkeyPatch,
+    attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_out(monkeypatch, root._open, "remainder % public.modulus != 1", "False")
     monkeypatch.setattr(dppp.protocol.batch, "verify_openings", lambda *_: None)
-    _, _, outcome = _late_friends(lambda share, modulus: absolute(share * 2, modulus))
+    outcome = _need_a_wrong_share(attacker)
     assert not (isinstance(outcome, Abort) and outcome.culprits)
 
 
@@ -336,7 +355,7 @@ def _vote_above_the_bound(attacker: Attacker, data: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("vote", [_vote_behind_the_last_slot, _vote_above_the_bound])
 def test_an_oversize_vote_is_a_named_abort_and_no_release(attacker: Attacker, vote: Answer) -> None:
-    _, _, outcome = _run(attacker, vote)
+    outcome = _run(attacker, vote).outcome
     assert isinstance(outcome, Abort)
     assert "not made by the rules" in outcome.reason
 
@@ -352,7 +371,7 @@ def test_if_slots_were_not_checked_an_oversize_vote_would_be_released(
         "plaintext < 0 or plaintext >> (held * self.slot_bits)",
         "False",
     )
-    _, _, outcome = _run(attacker, vote)
+    outcome = _run(attacker, vote).outcome
     assert isinstance(outcome, Transcript)
 
 
@@ -362,7 +381,7 @@ def test_an_overflow_is_a_bias_of_the_neighbour_and_no_more(attacker: Attacker) 
     A slot that runs over adds one to the next. The opened integer is still the sum of what was
     encrypted, and every honest share of noise is in it.
     """
-    _, _, outcome = _run(attacker, _vote_too_much)
+    outcome = _run(attacker, _vote_too_much).outcome
     assert isinstance(outcome, Transcript)
     ballots = decode(outcome.ballot_list, BallotList).ballots
     total = sum(open_by_primes(attacker.setting, each)[0] for each in ballots)
@@ -389,9 +408,9 @@ def _speak_for_the_victim(attacker: Attacker, data: bytes) -> list[bytes]:
 
 
 def test_who_speaks_for_another_is_named_itself(attacker: Attacker) -> None:
-    aggregator, batch, outcome = _run(attacker, _speak_for_the_victim)
-    assert isinstance(outcome, Transcript)
-    assert set(aggregator.faults(batch)) == {COLLUDER}
+    run = _run(attacker, _speak_for_the_victim)
+    assert isinstance(run.outcome, Transcript)
+    assert set(run.faults) == {COLLUDER}
 
 
 def test_if_blame_went_by_the_message_the_victim_would_be_thrown_out(
@@ -403,5 +422,4 @@ def test_if_blame_went_by_the_message_the_victim_would_be_thrown_out(
         "batch.blame(teacher, str(error))",
         "[batch.blame(each, str(error)) for each in error.culprits]",
     )
-    aggregator, batch, _ = _run(attacker, _speak_for_the_victim)
-    assert VICTIM in aggregator.faults(batch)
+    assert VICTIM in _run(attacker, _speak_for_the_victim).faults

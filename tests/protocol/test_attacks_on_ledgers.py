@@ -33,6 +33,7 @@ from dppp.privacy.ledger_agreement import Agreement
 from dppp.privacy.ledger_store import MemoryStore
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import encode
+from dppp.service.ledger_file import create_ledger, open_ledger
 
 SETTING = (5, 1, 1)
 RECORD = "return self._ledger.record_ballot(self.task.task_id, batch, query_ids, ballot)"
@@ -91,25 +92,24 @@ def test_a_budget_put_back_under_a_running_teacher_is_noticed() -> None:
 def test_restoring_an_old_file_is_noticed_by_the_remembered_head_alone(
     tmp_path: Path, is_head_remembered: bool
 ) -> None:
-    files = pytest.importorskip("dppp.service.ledger_file", reason="the ledger's files come later")
     setting, path, backup = set_up(*SETTING), tmp_path / "ledger", tmp_path / "backup"
     task = setting.task
     head_path = tmp_path / "head" if is_head_remembered else None
     name = task.teachers[0].name
-    files.create_ledger(path, teacher=name, head_path=head_path)
-    with files.open_ledger(path, teacher=name, head_path=head_path) as ledger:
+    create_ledger(path, teacher=name, head_path=head_path)
+    with open_ledger(path, teacher=name, head_path=head_path) as ledger:
         ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
         ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
     shutil.copy(path, backup)
     request = encode(request_for(setting, [7] * QUERIES))
-    with files.open_ledger(path, teacher=name, head_path=head_path) as ledger:
+    with open_ledger(path, teacher=name, head_path=head_path) as ledger:
         new_teacher(setting, 1, ledger).handle(request, now=0)
     for old in tmp_path.glob("ledger*"):
         old.unlink()
     shutil.copy(backup, path)
 
     def spend_again() -> None:
-        with files.open_ledger(path, teacher=name, head_path=head_path) as ledger:
+        with open_ledger(path, teacher=name, head_path=head_path) as ledger:
             new_teacher(setting, 1, ledger).handle(request, now=0)
 
     if is_head_remembered:

@@ -15,7 +15,7 @@ from dppp.paillier.ballot_proofs import BallotProof
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, add_ballots, read_ciphertexts, write_ciphertexts
 from dppp.paillier.groups import absolute
-from dppp.paillier.randomness import random_unit
+from dppp.paillier.randomness import random_element
 from dppp.paillier.share_proofs import prove_shares
 from dppp.protocol.messages import (
     Ballot,
@@ -103,7 +103,7 @@ class ByzantineTeacher:
         shares = make_decryption_shares(self._setting.public, key_share, tally)
         if self._how in ("wrong shares", "unproven shares"):
             modulus = self._setting.public.modulus
-            unit = random_unit(modulus, self._source.randbytes)
+            unit = random_element(modulus, self._source.randbytes)
             elements = tuple(absolute(each * unit, modulus) for each in shares.elements)
             shares = replace(shares, elements=elements)
         self._shares[served] = shares
