@@ -75,6 +75,8 @@ class Aggregator:
 
     def receive(self, teacher: int, data: bytes, *, now: int) -> list[Send]:
         """Take a message from a teacher; a bad one is remembered against it and dropped."""
+        if not 1 <= teacher <= self.task.trust.teachers:
+            return []  # a stranger's faults must not count as answers
         try:
             batch, message_kind = self._batch_of(data)
         except DpppError:
