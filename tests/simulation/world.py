@@ -131,6 +131,10 @@ class World:
         """A look into an honest teacher's store, by a process of its own."""
         return Ledger.open(self.homes[index].store)
 
+    def faults(self, batch: BatchId) -> dict[int, str]:
+        """Whom the aggregator blames in a batch, as far as it has not forgotten by a crash."""
+        return {} if self._aggregator is None else self._aggregator.faults(batch)
+
     def requests_to(self, index: int) -> dict[BatchId, int]:
         """Every batch that a teacher was ever asked for, with its number of queries.
 
