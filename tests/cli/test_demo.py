@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.cli.commands import json_of, run_dppp
+from tests.cli.commands import assert_refused, json_of, run_dppp
 
 
 def test_the_demo_tells_its_story_and_leaves_a_transcript_that_verifies(tmp_path: Path) -> None:
@@ -19,4 +19,13 @@ def test_the_quick_demo_answers_in_json(tmp_path: Path) -> None:
     assert set(found["labels"]) <= {"malignant", "benign"}
     assert found["many_queries"]["certified"] is True
     assert found["transcript"] == str(tmp_path / "demo.transcript")
-    assert found["ledger"]["data"][0]["tasks"][0]["answered"] == 3
+    assert found["spent"]["data"][0]["tasks"][0]["answered"] == 3
+    shown = json_of(f"ledger show {found['ledger']}")
+    assert shown["data"] == found["spent"]["data"]
+    checked = run_dppp(f"ledger check {found['ledger']} --remembered {found['ledger']}.head")
+    assert checked.returncode == 0, checked.stderr
+    json_of(f"demo --quick --out {tmp_path}")  # starts anew
+
+
+def test_a_folder_that_cannot_be_made_is_one_line() -> None:
+    assert_refused(2, "cannot", run_dppp("demo --quick --out /proc/none"))

@@ -100,6 +100,31 @@ def with_wrong_shares(founded: Founded, data: bytes) -> bytes:
     return encode(sign(forged, founded.teachers[2]._signer))
 
 
+def test_a_known_input_costs_nothing_and_a_fresh_one_does() -> None:
+    founded = small()
+    parties = federation(founded)
+    first = parties.ask(rows(1, 2))
+    again = parties.ask(rows(1, 2, 0))
+    assert again.answers[:2] == first.answers
+    assert again.transcript is not None
+    assert len(again.transcript.answers) == 1
+    assert parties.ask(rows(1, 2)).transcript is None
+    assert spent(founded) == 3
+    assert parties.ask(rows(1, 2), fresh=True).transcript is not None
+    assert spent(founded) == 5
+
+
+def test_the_same_input_twice_in_a_batch_is_asked_once() -> None:
+    founded = small()
+    outcome = federation(founded).ask([[1, 0], [2, 0], [1, 0]])
+    assert outcome.answers[0] == outcome.answers[2]
+    assert spent(founded) == 2
+
+
+def spent(founded: Founded) -> int:
+    return founded.ledgers[1].summary().data[0].tasks[0].answered
+
+
 def test_a_known_input_is_answered_from_the_store() -> None:
     founded = small()
     outcome = federation(founded).ask(rows(1))

@@ -45,6 +45,7 @@ def measure_federation(
     outcome = federation.ask(np.arange(queries, dtype=float).reshape(-1, 1))
     total = time.process_time() - started
     started = time.process_time()
+    assert outcome.transcript is not None, "every input is new"
     transcript = outcome.transcript.to_bytes()
     verify_transcript(transcript)
     verified = time.process_time() - started

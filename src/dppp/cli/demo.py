@@ -1,6 +1,8 @@
 """`dppp demo`: the whole story on one machine, with real cryptography, in seconds."""
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,15 +11,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dppp.cli.files import write_bytes
+from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
-from dppp.cli.privacy import show_certificate, show_compared
+from dppp.cli.privacy_tables import show_certificate, show_compared
+from dppp.cli.progress import federation_progress
 
 if TYPE_CHECKING:
     from dppp.federation import Founded, Outcome
     from dppp.privacy.certificate import Certificate
+    from dppp.privacy.ledger import Ledger
+    from dppp.privacy.ledger_summary import Summary
 
 HOSPITALS = 20
+FIRST_HOSPITAL = "teacher 1"
 SILENT = (7, 13)
 CLASS_NAMES = ("malignant", "benign")
 PATIENTS = (17, 4, 12)
@@ -28,8 +34,9 @@ QUERIES = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Story:
     compared: "list[Certificate]"
-    founded: "Founded"
     outcome: "Outcome"
+    summary: "Summary"
+    ledger: Path
     many: "Certificate"
     halfway: float
     transcript: Path
@@ -51,7 +58,8 @@ def demo(
         "transcript": str(story.transcript),
         "many_queries": story.many.to_json(),
         "epsilon_after_half": story.halfway,
-        "ledger": story.founded.ledgers[1].summary().to_json(),
+        "ledger": str(story.ledger),
+        "spent": story.summary.to_json(),
         "picture": None if story.picture is None else str(story.picture),
     }
     emit(result, as_json=as_json, show=lambda console: _tell(console, story))
@@ -59,7 +67,7 @@ def demo(
 
 def _live_through(*, quick: bool, out: Path) -> _Story:
     from dppp.cli.privacy_plot import draw_promised_against_delivered  # noqa: PLC0415
-    from dppp.federation import Federation, deliver_here, found  # noqa: PLC0415
+    from dppp.federation import found  # noqa: PLC0415
     from dppp.privacy.accounting import Spending, account  # noqa: PLC0415
     from dppp.privacy.calibration import calibrate, compare  # noqa: PLC0415
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
@@ -67,31 +75,58 @@ def _live_through(*, quick: bool, out: Path) -> _Story:
 
     promise = Promise(epsilon=3.0, delta=1e-3, queries=len(PATIENTS), classes=len(CLASS_NAMES))
     compared = compare(promise, Trust.with_defaults(HOSPITALS))
-    founded = found(
-        name="demo",
-        class_names=CLASS_NAMES,
-        features=["patient"],
-        certificate=compared[0],
-        models=[functools.partial(_opinions, hospital=each) for each in range(HOSPITALS)],
-        s=1,
-    )
-    awake = {index: each for index, each in founded.teachers.items() if index not in SILENT}
-    federation = Federation(aggregator=founded.aggregator, deliver=deliver_here(awake))
-    outcome = federation.ask([[patient] for patient in range(len(PATIENTS))])
-    transcript = write_bytes(out / "demo.transcript", outcome.transcript.to_bytes())
     many = calibrate("auto", epsilon=8, delta=1e-5, teachers=250, queries=QUERIES)
     picture = None if quick else out / "demo.png"
     if picture is not None:
         draw_promised_against_delivered(compared, picture)
+    ledger_path = out / "demo.ledger"
+    with _new_ledger(ledger_path) as ledger:
+        founded = found(
+            name="demo",
+            class_names=CLASS_NAMES,
+            features=["patient"],
+            certificate=compared[0],
+            models=[functools.partial(_opinions, hospital=each) for each in range(HOSPITALS)],
+            s=1,
+            ledgers={1: ledger},
+        )
+        outcome = _ask(founded)
+        summary = ledger.summary()
+    assert outcome.transcript is not None, "every patient is new"
     return _Story(
         compared=compared,
-        founded=founded,
         outcome=outcome,
         many=many,
         halfway=account([Spending(noise=many.noise, queries=QUERIES // 2)], 1e-5),
-        transcript=transcript,
+        summary=summary,
+        ledger=ledger_path,
+        transcript=write_bytes(out / "demo.transcript", outcome.transcript.to_bytes()),
         picture=picture,
     )
+
+
+def _ask(founded: "Founded") -> "Outcome":
+    from dppp.federation import Federation, deliver_here  # noqa: PLC0415
+
+    awake = {index: each for index, each in founded.teachers.items() if index not in SILENT}
+    with federation_progress() as progress:
+        deliver = deliver_here(awake, progress=progress)
+        federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+        return federation.ask([[patient] for patient in range(len(PATIENTS))])
+
+
+@contextmanager
+def _new_ledger(path: Path) -> "Iterator[Ledger]":
+    """Hospital 1's ledger on disk. The demo starts anew each time: nothing else should."""
+    from dppp.service.ledger_file import create_ledger, open_ledger  # noqa: PLC0415
+
+    make_folder(path.parent)
+    for leftover in path.parent.glob(f"{path.name}*"):
+        leftover.unlink()
+    head_path = path.with_name(f"{path.name}.head")
+    create_ledger(path, teacher=FIRST_HOSPITAL, head_path=head_path)
+    with open_ledger(path, teacher=FIRST_HOSPITAL, head_path=head_path) as ledger:
+        yield ledger
 
 
 def _opinions(rows: object, hospital: int) -> list[int]:
@@ -122,11 +157,11 @@ def _tell(console: Console, story: _Story) -> None:
     _show_counts(console, story.outcome)
     console.print(f"\nAnyone can check this: [bold]dppp verify {story.transcript}[/]")
     console.rule("3  What is left")
-    for each in story.founded.ledgers[1].summary().data:
-        task = each.tasks[0]
+    for task in story.summary.data[0].tasks:
         console.print(
             f"Hospital 1's ledger: {task.answered} of {task.queries} queries of this task "
-            f"answered, {task.left} left. The next one would be refused."
+            f"answered, {task.left} left. The next one would be refused: [bold]dppp ledger show "
+            f"{story.ledger}[/]"
         )
     console.rule(f"4  {QUERIES} answers under one promise, 250 teachers")
     show_certificate(console, story.many)

@@ -30,9 +30,17 @@ def read_bytes(path: Path) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> Path:
     """Write a file, its folder too, and return where it is."""
+    make_folder(path.parent)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return path
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {path}: {error.strerror}") from error
