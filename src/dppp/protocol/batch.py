@@ -23,6 +23,7 @@ from dppp.protocol.ballots import ReadBallot, check_proofs, read_ballot
 from dppp.protocol.messages import (
     BallotList,
     BatchRequest,
+    ListHash,
     SignedShareProof,
     SignedShares,
     batch_id,
@@ -96,6 +97,7 @@ class Batch:
         self._tally: tuple[Ciphertext, ...] = ()
         self._shares: dict[int, DecryptionShares] = {}
         self._proven: set[int] = set()
+        self._served = ListHash(b"")
         self._opened_at = 0
         self._is_asking_all = False
 
@@ -104,9 +106,7 @@ class Batch:
         """Who is to give decryption shares: t teachers drawn by hash, or all voters."""
         if self._is_asking_all or self.is_proving or self.faults.keys() & self._ballots.keys():
             return self.voters
-        assert self.ballot_list is not None
-        served = list_hash(self.ballot_list)
-        drawn = sorted(self.voters, key=lambda teacher: share_lot(served, teacher))
+        drawn = sorted(self.voters, key=lambda teacher: share_lot(self._served, teacher))
         return tuple(sorted(drawn[: self._public.threshold]))
 
     @property
@@ -178,6 +178,7 @@ class Batch:
             for data in ballot_list.ballots
         ]
         self.ballot_list = ballot_list
+        self._served = list_hash(ballot_list)
         self._ballots = {ballot.teacher: ballot for ballot in ballots}
         self._tally = add_ballots(self._public, [ballot.ciphertexts for ballot in ballots])
         self._opened_at = now
@@ -250,8 +251,7 @@ class Batch:
         self.phase = Phase.ABORTED
 
     def _require_about_list(self, message: SignedShares | SignedShareProof, teacher: int) -> None:
-        assert self.ballot_list is not None
-        expected = (self._task.task_id, self.batch_id, list_hash(self.ballot_list), teacher)
+        expected = (self._task.task_id, self.batch_id, self._served, teacher)
         found = (message.task_id, message.batch_id, message.list_hash, message.teacher)
         if found != expected or teacher not in self._ballots:
             raise BallotFault(
@@ -277,7 +277,7 @@ class Batch:
                 self.query_ids,
                 decrypted.plaintexts,
                 ballots=len(self.ballot_list.ballots),
-                of_list=list_hash(self.ballot_list),
+                of_list=self._served,
             )
         except PackingError as error:
             # Some voter packed an impossible entry; the sum does not say who.
