@@ -1,0 +1,130 @@
+"""`dppp ledger show | check | remember`: what a teacher has spent, and whether that is the truth.
+
+The heavy imports are inside the commands, so that `dppp --help` answers at once.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dppp.cli.output import JsonOption, emit
+from dppp.errors import InputError
+
+if TYPE_CHECKING:
+    from dppp.privacy.ledger_chain import Head
+    from dppp.privacy.ledger_summary import DataSummary, Summary
+
+app = typer.Typer(help="A teacher's privacy ledger: what was reserved, answered and spent.")
+
+LedgerArgument = Annotated[Path, typer.Argument(help="The teacher's ledger.", show_default=False)]
+HeadArgument = Annotated[Path, typer.Argument(help="The file for the head.", show_default=False)]
+RememberedOption = Annotated[
+    Path | None, typer.Option(help="The head file that the ledger must contain.")
+]
+
+
+@app.command()
+def show(file: LedgerArgument, *, as_json: JsonOption = False) -> None:
+    """What was reserved and answered, and the head to compare with peers."""
+    from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
+
+    with inspect_ledger(_existing(file)) as (ledger, _):
+        summary = ledger.summary()
+    emit(summary.to_json(), as_json=as_json, show=lambda out: _show_summary(out, summary))
+
+
+@app.command()
+def check(
+    file: LedgerArgument, *, remembered: RememberedOption = None, as_json: JsonOption = False
+) -> None:
+    """Is every entry as it was written, and has the ledger not gone back in time?"""
+    head = _check(file, remembered)
+    result = {"checked": True, **_head_json(head), "remembered_found": remembered is not None}
+    emit(result, as_json=as_json, show=lambda out: _show_checked(out, head, remembered))
+
+
+@app.command()
+def remember(file: LedgerArgument, head_file: HeadArgument, *, as_json: JsonOption = False) -> None:
+    """Check a ledger and begin to remember its head, after you compared it with your peers."""
+    from dppp.service.head_file import HeadFile  # noqa: PLC0415
+
+    if head_file.exists():
+        raise InputError(f"{head_file} remembers a head already; run `dppp ledger check` with it")
+    head = _check(file, None)
+    HeadFile(head_file).remember(head)
+    result = {"head_file": str(head_file), **_head_json(head)}
+    emit(result, as_json=as_json, show=lambda out: out.print(f"remembered: {head}"))
+
+
+def _check(file: Path, remembered: Path | None) -> "Head":
+    from dppp.service.head_file import HeadFile  # noqa: PLC0415
+    from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
+
+    expected = None if remembered is None else HeadFile(_existing(remembered)).recall()
+    with inspect_ledger(_existing(file)) as (ledger, store):
+        store.check_file()
+        head = ledger.check()
+        if expected is not None:
+            ledger.require_contains(expected)
+    return head
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; correct the path")
+    return path
+
+
+def _head_json(head: "Head") -> dict[str, object]:
+    return {"head": {"index": head.index, "hash": head.hash.hex()}}
+
+
+def _show_summary(console: Console, summary: "Summary") -> None:
+    console.print(f"ledger of {summary.teacher}", markup=False)
+    for data in summary.data:
+        console.print()
+        console.print(_budget_table(data))
+        console.print(_task_table(data))
+    console.print(f"\nhead: entry {summary.head.index}\n{summary.head.hash.hex()}")
+
+
+def _budget_table(data: "DataSummary") -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=True)
+    table.add_column(f"data {data.data_id}".replace("[", "\\["), no_wrap=True)
+    for heading in ("ε", "δ"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, budget in (("cap", data.cap), ("reserved", data.reserved), ("left", data.left)):
+        table.add_row(name, f"{budget.epsilon:.10g}", f"{budget.delta:.6g}")
+    return table
+
+
+def _task_table(data: "DataSummary") -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("task", no_wrap=True)
+    for heading in ("queries", "answered", "left", "batches", "ε", "δ"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for task in data.tasks:
+        company = f" ÷{task.fixed_together}" if task.fixed_together > 1 else ""
+        counts = (task.queries, task.answered, task.left, task.batches)
+        table.add_row(
+            task.task_id.hex()[:16],
+            *(f"{count:,}" for count in counts),
+            f"{task.budget.epsilon:.6g}{company}",
+            f"{task.budget.delta:.4g}{company}",
+        )
+    if any(task.fixed_together > 1 for task in data.tasks):
+        table.caption = "÷k: reserved once for k tasks that were fixed together"
+    return table
+
+
+def _show_checked(console: Console, head: "Head", remembered: Path | None) -> None:
+    console.print(f"all {head.index + 1:,} entries and the bytes beside them are as written")
+    if remembered is None:
+        console.print("whether the ledger went back in time only a remembered head can tell")
+    else:
+        console.print("the remembered head is among them: it did not go back in time")
+    console.print(f"head: entry {head.index}\n{head.hash.hex()}")

@@ -1,0 +1,1 @@
+"""The edges: stores on disk, and later configuration, network and gateway."""

@@ -1,0 +1,99 @@
+"""`dppp ledger`: what was spent, and whether that is the truth."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
+from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id
+
+from dppp.service.ledger_file import create_ledger, open_ledger
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    create_ledger(path, teacher=TEACHER, head_path=tmp_path / "head.json")
+    with open_ledger(path, head_path=tmp_path / "head.json") as ledger:
+        fill(ledger)
+        ledger.accept(DATA, agree("second", "third", epsilon=0.5))
+    return path
+
+
+def test_show_prints_every_number_for_people(path: Path) -> None:
+    result = run_dppp(f"ledger show {path}")
+    assert result.returncode == 0
+    for word in (TEACHER, DATA, "cap", "reserved", "1.5", make_id("task", "first").hex()[:16]):
+        assert word in result.stdout
+    assert "fixed together" in result.stdout
+
+
+def test_show_prints_one_object_for_programs(path: Path) -> None:
+    found = json_of(f"ledger show {path}")
+    assert found["teacher"] == TEACHER
+    assert found["head"]["index"] == 6
+    (data,) = found["data"]
+    assert data["reserved"] == {"epsilon": 1.5, "delta": 2e-6}
+    assert [task["answered"] for task in data["tasks"]] == [6, 0, 0]
+    assert [task["fixed_together"] for task in data["tasks"]] == [1, 2, 2]
+
+
+def test_check_finds_a_whole_ledger_whole(path: Path) -> None:
+    head_path = path.with_name("head.json")
+    result = run_process(f"ledger check {path} --remembered {head_path}")
+    assert result.returncode == 0, result.stderr
+    assert "all 7 entries" in result.stdout
+    assert "did not go back" in result.stdout
+    found = json_of(f"ledger check {path}")
+    assert found["checked"] is True
+    assert found["head"] == json.loads(head_path.read_text())
+
+
+def test_check_says_that_it_cannot_see_a_rollback_without_a_head(path: Path) -> None:
+    assert "only a remembered head can tell" in run_dppp(f"ledger check {path}").stdout
+
+
+def test_check_names_the_first_broken_entry(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TRIGGER contents_update")
+    connection.execute("UPDATE contents SET content = x'00' WHERE position = 4")
+    connection.commit()
+    connection.close()
+    assert_refused(1, "entry 4 ", run_dppp(f"ledger check {path}"))
+
+
+def test_check_refuses_an_old_file_put_back(path: Path) -> None:
+    head_path = path.with_name("head.json")
+    shutil.copy(path, path.with_name("old"))
+    with open_ledger(path, head_path=head_path) as ledger:
+        answer(ledger, "c")
+    shutil.copy(path.with_name("old"), path)
+    assert_refused(1, "older copy", run_dppp(f"ledger check {path} --remembered {head_path}"))
+
+
+def test_what_is_no_ledger_is_bad_input(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello " * 100)
+    for command in ("show", "check"):
+        assert_refused(2, "no dppp ledger", run_dppp(f"ledger {command} {tmp_path / 'text'}"))
+        assert_refused(2, "there is no file", run_dppp(f"ledger {command} {tmp_path / 'none'}"))
+        assert_refused(2, "there is no file", run_dppp(f"ledger {command} {tmp_path}"))
+    bad_head = f"ledger check {path} --remembered {tmp_path / 'text'}"
+    assert_refused(2, "no head file", run_dppp(bad_head))
+    no_head = f"ledger check {path} --remembered {tmp_path / 'none'}"
+    assert_refused(2, "there is no file", run_dppp(no_head))
+
+
+def test_remember_begins_a_head_file_and_never_replaces_one(path: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new head.json"
+    found = json_of(f"ledger remember {path} '{new}'")
+    assert json.loads(new.read_text()) == found["head"]
+    assert_refused(2, "already", run_dppp(f"ledger remember {path} '{new}'"))
+
+
+def test_looking_changes_nothing(path: Path) -> None:
+    before = path.read_bytes()
+    for command in ("show", "check"):
+        assert run_dppp(f"ledger {command} {path}").returncode == 0
+    assert path.read_bytes() == before

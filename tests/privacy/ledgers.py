@@ -1,0 +1,71 @@
+"""Ledgers to test with: both kinds of stores, ids, and agreements that cost what one likes."""
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_agreement import AgreedTask, Agreement
+from dppp.privacy.ledger_store import LedgerStore, MemoryStore
+from dppp.privacy.noise import Polya
+from dppp.service.sqlite_store import SqliteStore, write_schema
+
+STORES = ("memory", "sqlite")
+
+TEACHER = "hospital-7"
+DATA = "patients-2026"
+
+PLENTY = Polya(shape=1.0, ratio=0.999)
+"""So much noise that any (ε, δ) of these tests covers it."""
+
+
+def make_id(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+def make_ids(batch: object, count: int) -> list[bytes]:
+    return [make_id("query", batch, number) for number in range(count)]
+
+
+@functools.cache
+def agree(*names: str, queries: int = 10, epsilon: float = 1.0, delta: float = 1e-6) -> Agreement:
+    tasks = tuple(
+        AgreedTask(task_id=make_id("task", name), noise=PLENTY, queries=queries, classes=2)
+        for name in names
+    )
+    return Agreement(tasks=tasks, epsilon=epsilon, delta=delta)
+
+
+@contextlib.contextmanager
+def empty_store(kind: str, folder: Path) -> Iterator[LedgerStore]:
+    if kind == "memory":
+        yield MemoryStore()
+        return
+    path = folder / "ledger.db"
+    write_schema(path)
+    store = SqliteStore(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def fill(ledger: Ledger, *, queries: int = 10) -> None:
+    """A cap, a task, two answered batches, one of them opened."""
+    ledger.fix_cap(DATA, epsilon=2, delta=1e-5)
+    ledger.accept(DATA, agree("first", queries=queries))
+    for batch in ("a", "b"):
+        answer(ledger, batch)
+    ledger.record_list(make_id("batch", "a"), make_id("list"), b"share of a")
+
+
+def answer(ledger: Ledger, batch: str, *, queries: int = 3, ballot: bytes | None = None) -> bytes:
+    """Record the ballot of a batch of the first task."""
+    return ledger.record_ballot(
+        make_id("task", "first"),
+        make_id("batch", batch),
+        make_ids(batch, queries),
+        f"ballot of {batch}".encode() if ballot is None else ballot,
+    )

@@ -1,0 +1,50 @@
+"""A teacher's process, as far as its ledger is concerned; the tests race and kill it.
+
+Says what was sent only after `record_ballot` or `record_list` returned. Run as
+`python ledger_process.py LEDGER HEAD NAME FIRST COUNT SIZE`: COUNT batches of two queries with
+numbers from FIRST on, each ballot of SIZE bytes and marked with NAME.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from dppp.privacy.ledger import Ledger
+from dppp.service.ledger_file import open_ledger
+
+TASK = hashlib.sha256(b"task").digest()
+
+
+def batch_id(number: int) -> bytes:
+    return hashlib.sha256(f"batch {number}".encode()).digest()
+
+
+def query_ids(number: int) -> list[bytes]:
+    return [hashlib.sha256(f"query {number} {each}".encode()).digest() for each in range(2)]
+
+
+def answer(ledger: Ledger, number: int, ballot: bytes) -> Iterator[str]:
+    """Cast a ballot and help to open it; what was sent, as soon as it may be."""
+    sent = ledger.record_ballot(TASK, batch_id(number), query_ids(number), ballot)
+    yield describe("ballot", number, sent)
+    share = ledger.record_list(batch_id(number), batch_id(-number), b"share " + ballot[:64])
+    yield describe("share", number, share)
+
+
+def describe(what: str, number: int, sent: bytes) -> str:
+    return f"{what} {number} {hashlib.sha256(sent).hexdigest()}"
+
+
+def main(path: str, head_path: str, name: str, *numbers: str) -> None:
+    first, count, size = map(int, numbers)
+    with open_ledger(Path(path), head_path=Path(head_path)) as ledger:
+        for number in range(first, first + count):
+            ballot = f"{name} {number} ".encode().ljust(size)
+            for sent in answer(ledger, number, ballot):
+                sys.stdout.write(sent + "\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
