@@ -121,11 +121,13 @@ class UnderTest:
     """Where its next lives end; when there is none left, it lives on."""
     kills: int = 0
     log: Path | None = None
+    is_alive: bool = False
 
     def live(self) -> list[bytes]:
         """Start it, until it is up; the frames that it says as it starts."""
         point = self.points.pop(0) if self.points else None
         child, self._channel = self.nursery.make(self.role, self.folder)
+        self._child = child
         self._tracer: subprocess.Popen[str] | None = None
         self._timer: threading.Timer | None = None
         if point is not None and point.call == RANDOM_MOMENT:
@@ -146,6 +148,12 @@ class UnderTest:
         if self.is_alive:
             with suppress(OSError):  # killed at the very end
                 self._channel.send_bytes(b"")
+            self._bury()
+
+    def abandon(self) -> None:
+        """End it whatever it does, after a test that failed."""
+        if self.is_alive:
+            _kill_if_there(self._child)
             self._bury()
 
     def _ask(self, request: bytes) -> list[bytes]:

@@ -86,7 +86,10 @@ class Sweep:
         folder = self._tmp_path / f"run {self._runs}"
         shutil.copytree(self._files, folder)
         under_test = UnderTest(self._made, self.role, folder, points=list(points), log=log)
-        outcomes = RUNS[self.role](self._world, under_test)
+        try:
+            outcomes = RUNS[self.role](self._world, under_test)
+        finally:
+            under_test.abandon()
         assert len(outcomes) == BATCHES
         for outcome in outcomes:  # nobody else failed, so a kill must not cost the release
             assert isinstance(outcome, Transcript), outcome
