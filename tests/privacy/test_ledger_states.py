@@ -104,7 +104,7 @@ class LedgerMachine(RuleBasedStateMachine):
 def test_no_sequence_of_calls_overspends(kind: str) -> None:
     machine = type("Machine", (LedgerMachine,), {"kind": kind})
     machine.TestCase.settings = settings(
-        max_examples=60 if kind == "memory" else 12,
+        max_examples=40 if kind == "memory" else 12,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],

@@ -251,6 +251,20 @@ def test_a_closed_ledger_says_so(path: Path) -> None:
         answer(ledger, "c")
 
 
+def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
+    store = SqliteStore(path)
+    ledger = Ledger.open(store)
+    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(LedgerUnavailable, match="full"):
+        answer(ledger, "c", ballot=bytes(100_000))
+    assert ledger.check().index == 5
+    store._connection.execute("PRAGMA max_page_count = 100000")
+    answer(ledger, "c", ballot=bytes(100_000))
+    assert ledger.check().index == 6
+    store.close()
+
+
 def use_after_fork(ledger: Ledger, path: Path) -> None:
     with pytest.raises(InputError, match="anew"):
         answer(ledger, "c")

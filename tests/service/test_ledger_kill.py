@@ -19,7 +19,7 @@ from tests.service.ledger_process import answer, batch_id
 
 from dppp.service.ledger_file import open_ledger
 
-RANDOM_KILLS = 10
+RANDOM_KILLS = 7
 
 
 def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
@@ -40,7 +40,7 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_sent(tmp_path: Path) ->
     moments = random.Random(20261115)  # noqa: S311 - a test's seed
     said: list[str] = []
     for run in range(RANDOM_KILLS):
-        process = files.start(files.command(name="a", first=1000 * run, count=1000, size=40_000))
+        process = files.start(files.command(name="a", first=1000 * run, count=1000, size=20_000))
         assert process.stdout is not None
         heard = [process.stdout.readline().strip() for _ in range(moments.randrange(1, 40))]
         process.send_signal(signal.SIGKILL)
@@ -65,6 +65,28 @@ def test_kill_9_at_every_write_fsync_and_send_loses_nothing_that_was_sent(
         said = process.stdout.split("\n")[:-1]
         assert_nothing_was_lost(files, said)
         assert_repeats_are_the_same(files, said)
+
+
+@pytest.mark.parametrize(
+    "fault", ["fdatasync:error=EIO", "fsync:error=EIO", "pwrite64:error=ENOSPC"]
+)
+def test_a_disk_that_fails_or_fills_up_loses_nothing_that_was_sent(
+    fault: str, tmp_path: Path
+) -> None:
+    call = fault.partition(":")[0]
+    template = make_files(tmp_path / "template")
+    calls = _count_calls(call, _copy(template, tmp_path / "counted"), tmp_path / "trace")
+    refused = 0
+    for when in range(1, calls + 1, 1 + calls // 12):
+        files = _copy(template, tmp_path / str(when))
+        inject = f"inject={fault}:when={when}+"
+        process = _trace(call, files, "-o", "/dev/null", "-e", inject)
+        refused += process.returncode
+        assert process.returncode == ("LedgerUnavailable" in process.stderr), process.stderr
+        said = process.stdout.splitlines()
+        assert_nothing_was_lost(files, said)
+        assert_repeats_are_the_same(files, said)
+    assert refused >= 2
 
 
 def test_everything_is_on_disk_before_it_is_sent(tmp_path: Path) -> None:
@@ -102,7 +124,7 @@ def _trace(call: str, files: LedgerFiles, *options: str) -> subprocess.Completed
     strace = shutil.which("strace")
     if strace is None:
         pytest.fail("strace is missing, so nothing was killed at a system call; install strace")
-    command = files.command(name="a", first=1, count=1, size=9_000)
+    command = files.command(name="a", first=1, count=1, size=5_000)
     return subprocess.run(  # noqa: S603 - our own command
         [strace, "-qq", "-e", f"trace={call}", *options, *command],
         capture_output=True,
