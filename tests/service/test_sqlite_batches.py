@@ -100,8 +100,10 @@ def test_a_file_of_another_program_is_refused_and_left_alone(path: Path) -> None
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE recipes (name TEXT)")
     other.close()
+    before = path.read_bytes()
     with pytest.raises(InputError, match="no batch store"):
         SqliteBatchStore(path)
+    assert path.read_bytes() == before
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

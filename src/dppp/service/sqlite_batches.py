@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dppp.errors import BatchStoreUnavailable, DpppError, InputError
 from dppp.protocol.messages import BatchId
-from dppp.service.sqlite import SqliteFile
+from dppp.service.sqlite import SqliteError, SqliteFile
 
 APPLICATION_ID = 0x44505042
 """The letters DPPB, in the header of the file."""
@@ -40,9 +40,11 @@ class SqliteBatchStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = SqliteFile(path, translate=self._translate)
+        self._file = SqliteFile(
+            path, mode="rwc", require=self._require_ours, translate=self._translate
+        )
         try:
-            self._prepare()
+            self._make_tables()
         except BaseException:
             self._file.close()
             raise
@@ -75,24 +77,20 @@ class SqliteBatchStore:
         """Let go of the file."""
         self._file.close()
 
-    def _prepare(self) -> None:
-        """Make the tables in a new file; refuse a file of somebody else's."""
+    def _require_ours(self, connection: sqlite3.Connection) -> None:
+        if not _is_new(connection) and _marks(connection) != (APPLICATION_ID, SCHEMA_VERSION):
+            raise InputError(
+                f"{self._path} is no batch store of version {SCHEMA_VERSION}; correct the path, or "
+                "use the dppp that wrote it"
+            )
+
+    def _make_tables(self) -> None:
         with self._file.transaction() as connection:
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            found = [
-                connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("application_id", "user_version")
-            ]
-            if not tables and found == [0, 0]:
+            if _is_new(connection):
                 for statement in _SCHEMA:
                     connection.execute(statement)
-            elif found != [APPLICATION_ID, SCHEMA_VERSION]:
-                raise InputError(
-                    f"{self._path} is no batch store of version {SCHEMA_VERSION}; correct the "
-                    "path, or use the dppp that wrote it"
-                )
 
-    def _translate(self, error: sqlite3.Error) -> DpppError:
+    def _translate(self, error: SqliteError) -> DpppError:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return InputError(f"{self._path} is no batch store ({error}); correct the path")
         return BatchStoreUnavailable(
@@ -106,3 +104,15 @@ def _read(connection: sqlite3.Connection, batch: BatchId, kind: str) -> bytes | 
         "SELECT data FROM kept WHERE batch = ? AND kind = ?", (batch, kind)
     ).fetchone()
     return None if row is None else bytes(row[0])
+
+
+def _is_new(connection: sqlite3.Connection) -> bool:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    return tables == 0 and _marks(connection) == (0, 0)
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """What SQLite's header says that the file is."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return application_id, version
