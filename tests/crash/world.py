@@ -1,7 +1,8 @@
 """A small federation as files: what every process under test starts from.
 
-Four teachers, one colluder and one dropout, a 512-bit key that anyone can factor. The terms are
-made once and lie in a folder; each process reads them as it would in earnest.
+Four teachers, one colluder and one dropout, a 512-bit key that anyone can factor. The terms are the
+same every time, so that what breaks once can be tried again. They lie in a folder; each process
+reads them as it would in earnest.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.vectors.make_paillier import PRIMES
+from tests.vectors.make_paillier import PRIMES, fixed_random
 
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import deal_from_primes
@@ -87,6 +88,7 @@ def write_world(folder: Path) -> None:
         threshold=certificate.trust.threshold,
         s=1,
         decryption=Decryption.ROOT,
+        random_bytes=fixed_random("crashes"),
         insecure_testing=True,
     )
     entries = [

@@ -3,9 +3,9 @@
     python -m tests.fuzz.coverage_guided FOLDER
 
 Runs for DPPP_FUZZ_SECONDS (120 unless told) over a corpus made of good bytes, and keeps what it
-finds worth keeping in FOLDER. The first byte of an input chooses the reader. Anything but a value or
-a declared refusal ends the run with a traceback and the input in FOLDER/crash-…; so do ten seconds
-for one input, or two gigabytes. Needs the extra `fuzz`.
+finds worth keeping in FOLDER. The first byte of an input chooses the reader. Anything but a value
+or a declared refusal ends the run with a traceback and the input in FOLDER/crash-…; so do ten
+seconds for one input, or two gigabytes. Needs the extra `fuzz`.
 """
 
 import os
@@ -15,8 +15,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["dppp", "msgpack"]):
-    from dppp.errors import DpppError
     from tests.fuzz.samples import Decoder, make_samples
+
+    from dppp.errors import DpppError
 
 SLOWEST_INPUT_SECONDS = 10
 MOST_MEGABYTES = 2048
