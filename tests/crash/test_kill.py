@@ -11,7 +11,7 @@ killed once at work and once more while coming back.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,7 @@ from dppp.service.ledger_file import create_ledger, open_ledger
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 PLACES_IN_CI = 24
 PAIRS_IN_SOAK = 200
+Say = Callable[[str, object], None]
 RUNS = {"teacher": run_with_teacher_killed, "aggregator": run_with_aggregator_killed}
 
 
@@ -107,9 +108,9 @@ def sweep(
 
 
 def test_a_batch_survives_a_kill_at_any_write_sync_or_send(
-    sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sweep: Sweep, tmp_path: Path, record_property: Say
 ) -> None:
-    places = _places(sweep, tmp_path, capsys)
+    places = _places(sweep, tmp_path, record_property)
     chosen = places if IS_SOAK else _sample(places, PLACES_IN_CI)
     killed = 0
     for place in chosen:
@@ -118,16 +119,15 @@ def test_a_batch_survives_a_kill_at_any_write_sync_or_send(
         except BaseException as error:
             error.add_note(f"killed at {place} of {sweep.role}")
             raise
-    with capsys.disabled():
-        print(f" [{sweep.role}: {killed} kills at {len(chosen)} of {len(places)} places]", end="")
+    record_property("say", f"{sweep.role}: {killed} kills at {len(chosen)} of {len(places)} places")
     assert killed >= len(chosen) * (0.9 if has_strace() else 0.1)
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="part of make soak: DPPP_SOAK=1")
 def test_a_batch_survives_a_second_kill_while_coming_back(
-    sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sweep: Sweep, tmp_path: Path, record_property: Say
 ) -> None:
-    places = _places(sweep, tmp_path, capsys)
+    places = _places(sweep, tmp_path, record_property)
     for step in range(PAIRS_IN_SOAK):
         first = places[step * 7919 % len(places)]
         second = places[step * 104_729 % (len(places) // 2)]
@@ -138,8 +138,11 @@ def test_a_batch_survives_a_second_kill_while_coming_back(
             raise
 
 
-def test_what_is_written_is_synced_before_anything_is_sent(sweep: Sweep, tmp_path: Path) -> None:
+def test_what_is_written_is_synced_before_anything_is_sent(
+    sweep: Sweep, tmp_path: Path, record_property: Say
+) -> None:
     if not has_strace():
+        record_property("say", "*** without strace the order of calls was NOT CHECKED ***")
         pytest.skip("strace cannot be used here, so the order of calls was NOT checked")
     sweep.run(log=tmp_path / "log")
     sends, early = unsynced_sends(tmp_path / "log")
@@ -147,14 +150,14 @@ def test_what_is_written_is_synced_before_anything_is_sent(sweep: Sweep, tmp_pat
     assert not early
 
 
-def _places(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[Point]:
+def _places(sweep: Sweep, tmp_path: Path, record_property: Say) -> list[Point]:
     """Every place at which a run can be killed, found by a run that is not."""
     if not has_strace():
-        with capsys.disabled():
-            print(
-                "\n*** strace cannot be used here: killing at RANDOM MOMENTS instead of at every "
-                "write, fsync and send. This finds less; install strace and allow ptrace. ***"
-            )
+        record_property(
+            "say",
+            "*** strace cannot be used here: killed at RANDOM MOMENTS instead of at every write, "
+            "fsync and send. This finds less; install strace and allow ptrace. ***",
+        )
         return random_points(20 * PLACES_IN_CI, within_ms=300, seed=4)
     assert sweep.run(log=tmp_path / "all calls") == 0
     assert {"pwrite64", "fdatasync", "write"} <= set(calls_of(tmp_path / "all calls"))
