@@ -35,7 +35,7 @@ from dppp.service.ledger_file import create_ledger, open_ledger
 
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 PLACES_IN_CI = 24
-PAIRS_IN_SOAK = 200
+PAIRS_IN_SOAK = 400
 Say = Callable[[str, object], None]
 RUNS = {"teacher": run_with_teacher_killed, "aggregator": run_with_aggregator_killed}
 
