@@ -21,7 +21,7 @@ from dppp.protocol.transcript import CHECKS, verify_transcript
 from dppp.protocol.wire import decode
 
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
-EXAMPLES = 3000 if IS_SOAK else 60
+EXAMPLES = 1000 if IS_SOAK else 60
 FLIPS_IN_CI = 300
 
 DECODERS = {decoder.name: decoder for decoder in make_samples().decoders()}
