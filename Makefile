@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check lint format bench clean
+.PHONY: demo test check lint format bench soak clean
 
 demo: .venv/ready
 	$(BIN)/dppp demo
@@ -26,6 +26,13 @@ format: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/dppp bench
+
+# Minutes of trouble: kill -9 at every write, every reader under two fuzzers, 10,000 queries with faults.
+soak: .venv/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
+	DPPP_SOAK=1 $(BIN)/pytest -n auto tests/crash tests/fuzz
+	DPPP_FUZZ_SECONDS=$${DPPP_FUZZ_SECONDS:-300} $(BIN)/python -m tests.fuzz.coverage_guided build/fuzz
+	DPPP_SOAK_QUERIES=10000 $(BIN)/pytest -n auto tests/simulation
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -135,6 +135,10 @@ class NotALedger(InputError):
     """A file that is none of our ledgers."""
 
 
+class BatchStoreUnavailable(DpppError):
+    """The aggregator's store could not be read or written; nothing was sent."""
+
+
 class WireError(InputError):
     """Bytes that are not the message they should be."""
 

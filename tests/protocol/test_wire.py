@@ -42,9 +42,9 @@ def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
     [
         (b"", "not a batch request"),
         (b"\xc1", "not a batch request"),
-        (b"\x93\x01\x02\x03", "no map"),
+        (b"\x93\x01\x02\x03", "not a batch request"),
         (encode(REQUEST)[:-1], "not a batch request"),
-        (encode(REQUEST) + b"\x00", "not a batch request"),
+        (encode(REQUEST) + b"\x00", "after its end"),
         (packed(plain(extra=1)), "fields"),
         (packed(plain(deadline="LEFT OUT")), "fields"),
         (packed(plain(version=VERSION + 1)), "version"),
@@ -56,10 +56,10 @@ def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
         (packed(plain(task_id="x" * 32)), "expected bytes"),
         (packed(plain(task_id=bytes(31))), "32"),
         (packed(plain(queries=[])), "1 to"),
-        (packed(plain(queries={})), "expected a list"),
-        (packed(plain(queries=[7])), "fields"),
+        (packed(plain(queries={})), "not a batch request"),
+        (packed(plain(queries=[7])), "not a batch request"),
         (packed(plain(queries=[{"nonce": bytes(15), "input": b""}])), "16"),
-        (packed(dict(reversed(plain().items()))), "canonical"),
+        (packed(dict(reversed(plain().items()))), "version"),
         (packed(plain(deadline=7)).replace(b"\x07", b"\xcc\x07", 1), "canonical"),
         (b"\x81" * 600, "not a batch request"),
         (b"\x91" * 5000 + b"\x00", "not a batch request"),
@@ -73,7 +73,7 @@ def test_what_is_not_a_canonical_message_is_refused(data: bytes, reason: str) ->
 
 
 def test_the_size_is_checked_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(msgpack, "unpackb", lambda *_, **__: pytest.fail("parsed"))
+    monkeypatch.setattr(msgpack, "Unpacker", lambda *_, **__: pytest.fail("parsed"))
     with pytest.raises(WireError, match="nothing was parsed"):
         decode(bytes(Ballot.SIZE_LIMIT + 1), Ballot)
 

@@ -48,7 +48,7 @@ def _filled(path: Path, head_path: Path) -> None:
 def test_the_settings_are_those_that_survive_a_crash(path: Path) -> None:
     store = SqliteStore(path)
     settings = {
-        name: store._connection.execute(f"PRAGMA {name}").fetchone()[0]
+        name: store._file.connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "foreign_keys", "application_id")
     }
     store.close()
@@ -254,12 +254,12 @@ def test_a_closed_ledger_says_so(path: Path) -> None:
 def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     store = SqliteStore(path)
     ledger = Ledger.open(store)
-    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = store._file.connection.execute("PRAGMA page_count").fetchone()
+    store._file.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerUnavailable, match="full"):
         answer(ledger, "c", ballot=bytes(100_000))
     assert ledger.check().index == 5
-    store._connection.execute("PRAGMA max_page_count = 100000")
+    store._file.connection.execute("PRAGMA max_page_count = 100000")
     answer(ledger, "c", ballot=bytes(100_000))
     assert ledger.check().index == 6
     store.close()

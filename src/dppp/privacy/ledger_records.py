@@ -145,7 +145,10 @@ def encode_record(record: Record) -> tuple[str, bytes]:
 
 def decode_record(kind: str, payload: bytes) -> Record:
     """The record of a payload; KeyError, TypeError, ValueError or InputError when it is none."""
-    data = json.loads(payload)
+    try:
+        data = json.loads(payload)
+    except RecursionError as error:
+        raise ValueError("it is nested without end") from error
     match kind:
         case "opening":
             if data["format"] != FORMAT:

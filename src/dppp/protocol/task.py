@@ -7,20 +7,31 @@ entries and the threshold anew, and refuses a task that is uncertified or contra
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Self
 
+import numpy as np
+
 from dppp.errors import InputError, TaskError
-from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
 from dppp.privacy.noise import Binomial, Noise, family_named, noise_from_parameters
+from dppp.privacy.pmf import LOG_TAIL
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
 from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
 from dppp.protocol.wire import encode
 
 _LONGEST_NAME = 200
+
+MOST_TASK_QUERIES = 1_000_000
+"""Queries of a task; more take several tasks."""
+
+_FEW_QUERIES = 10_000
+_LONGEST_SHARE_REACH = 2**17
+_LONGEST_REACH = 2**20
+"""Noise that reaches further from its centre takes minutes and gigabytes to work out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +101,7 @@ class Task:
             _check(self)
         except TaskError:
             raise
-        except InputError as error:
+        except (InputError, ArithmeticError, ValueError) as error:
             raise TaskError(f"a task that cannot be: {error}") from error
 
     @property
@@ -216,6 +227,8 @@ def _check(task: Task) -> None:
     _require_distinct("signing keys", [teacher.signing_key.hex() for teacher in task.teachers])
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    if not 1 <= task.s <= LARGEST_S or task.plaintext_bits > LARGEST_S * LONGEST_MODULUS_BITS:
+        raise TaskError(f"no key has s = {task.s} and plaintexts of {task.plaintext_bits} bits")
     _check_noise(task)
     if task.packing.slots < 1:
         raise TaskError("not even one count fits a plaintext; deal a key with a larger s")
@@ -228,15 +241,39 @@ def _check_noise(task: Task) -> None:
             f"the noise is that of {noise.shares} shares, but only {task.trust.honest_shares} are "
             "sure to be honest; calibrate for the task's colluders and dropouts"
         )
+    _require_bearable(task, noise)
     if task.entry_bound != entry_bound(noise):
         raise TaskError(f"a ballot's entries reach {entry_bound(noise)}, not {task.entry_bound}")
     if isinstance(noise, Binomial) and noise.total_tosses % noise.shares:
         raise TaskError("the tosses do not divide into equal shares; calibrate anew")
-    certificate = task.certificate
+    few = replace(task.promise, queries=min(task.queries, _FEW_QUERIES))
+    for promise in (few, task.promise):  # too little for a few is found sooner than for all
+        _require_certified(_certificate(noise, promise, task.trust))
+
+
+def _require_bearable(task: Task, noise: Noise) -> None:
+    """Tasks come from others: refuse what would take us forever, before it does."""
+    if task.queries > MOST_TASK_QUERIES:
+        raise TaskError(
+            f"a task has at most {MOST_TASK_QUERIES:,} queries, not {task.queries:,}; split it"
+        )
+    try:
+        with np.errstate(all="ignore"):
+            reach, share_reach = noise.reach(LOG_TAIL), noise.one_share().reach(LOG_TAIL)
+    except (ArithmeticError, ValueError) as error:
+        raise TaskError(f"{noise} is out of every range; calibrate it anew") from error
+    if reach > _LONGEST_REACH or share_reach > _LONGEST_SHARE_REACH:
+        raise TaskError(
+            f"the noise reaches {reach:,} votes, a share of it {share_reach:,}, more than "
+            f"{_LONGEST_REACH:,} or {_LONGEST_SHARE_REACH:,}; no count would mean anything"
+        )
+
+
+def _require_certified(certificate: Certificate) -> None:
     if not certificate.certified:
         raise TaskError(
             f"the noise is not certified: delta is {certificate.exact_delta:.3g}, promised "
-            f"{task.delta:.3g}; calibrate it with --calibration exact"
+            f"{certificate.promise.delta:.3g}; calibrate it with --calibration exact"
         )
 
 

@@ -48,16 +48,19 @@ def encode(message: Message) -> bytes:
 
 def decode(data: bytes, expected: type[AnyMessage]) -> AnyMessage:
     """The message of this kind in these bytes; anything else is refused with a reason."""
-    plain = _parse(data, expected)
-    for name, value in (("version", VERSION), ("kind", expected.KIND)):
-        if plain.pop(name, None) != value:
-            raise WireError(f"these bytes are not a {expected.KIND} of version {VERSION}")
+    if len(data) > expected.SIZE_LIMIT:
+        raise WireError(
+            f"{len(data):,} bytes are over the limit of {expected.SIZE_LIMIT:,} for a "
+            f"{expected.KIND}; nothing was parsed"
+        )
     try:
-        message = _from_plain(plain, expected, expected.KIND)
+        message = _Reader(data).message(expected)
     except WireError:
         raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WireError(f"a {expected.KIND} has a value that cannot be: {error}") from error
+    except (TypeError, ValueError, OverflowError, msgpack.exceptions.UnpackException) as error:
+        raise WireError(
+            f"these bytes are not a {expected.KIND}: {type(error).__name__} {error}; get them again"
+        ) from error
     if encode(message) != data:
         raise WireError(f"a {expected.KIND} is not in its canonical form; refuse it")
     return typing.cast(AnyMessage, message)
@@ -75,23 +78,6 @@ def kind_of(data: bytes) -> str:
     except (ValueError, msgpack.exceptions.UnpackException):
         pass
     raise WireError("these bytes are not a message")
-
-
-def _parse(data: bytes, expected: type[Message]) -> dict[str, Any]:
-    if len(data) > expected.SIZE_LIMIT:
-        raise WireError(
-            f"{len(data):,} bytes are over the limit of {expected.SIZE_LIMIT:,} for a "
-            f"{expected.KIND}; nothing was parsed"
-        )
-    try:
-        plain = msgpack.unpackb(data, raw=False, strict_map_key=True, use_list=True)
-    except (ValueError, RecursionError, msgpack.exceptions.UnpackException) as error:
-        raise WireError(
-            f"these bytes are not a {expected.KIND}: {type(error).__name__}; get them again"
-        ) from error
-    if not isinstance(plain, dict):
-        raise WireError(f"these bytes are not a {expected.KIND}: no map")
-    return plain
 
 
 def _to_plain(message: Any) -> dict[str, Any]:
@@ -116,32 +102,57 @@ def _schema(kind: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
-def _from_plain(plain: Any, expected: type, where: str) -> Any:
-    schema = _schema(expected)
-    if not isinstance(plain, dict) or set(plain) != set(schema):
-        named = sorted(map(str, plain)) if isinstance(plain, dict) else type(plain).__name__
-        raise WireError(f"{where} has the fields {named}, expected {sorted(schema)}")
-    values = {
-        name: _value_from_plain(plain[name], hint, f"{where}.{name}")
-        for name, hint in schema.items()
-    }
-    return expected(**values)
+class _Reader:
+    """Reads what the schema expects and builds nothing else.
 
+    Maps and lists are entered one by one, and only where the schema has them: a byte on the wire
+    can become an object of a hundred, and a megabyte of nested lists must not become a gigabyte.
+    """
 
-def _value_from_plain(value: Any, hint: Any, where: str) -> Any:
-    origin = typing.get_origin(hint)
-    if origin is types.UnionType:
-        inner, nothing = typing.get_args(hint)
-        assert nothing is type(None), "the schema knows optional values, no other unions"
-        return None if value is None else _value_from_plain(value, inner, where)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise WireError(f"{where} is {type(value).__name__}, expected a list")
-        inner = typing.get_args(hint)[0]
-        return tuple(_value_from_plain(each, inner, where) for each in value)
-    if dataclasses.is_dataclass(hint):
-        return _from_plain(value, typing.cast(type, hint), where)
-    return _scalar(value, getattr(hint, "__supertype__", hint), where)
+    def __init__(self, data: bytes) -> None:
+        self._size = len(data)
+        self._unpacker = msgpack.Unpacker(
+            max_buffer_size=max(len(data), 1), max_array_len=0, max_map_len=0, max_ext_len=0
+        )
+        self._unpacker.feed(data)
+
+    def message(self, expected: type[Message]) -> Any:
+        """The whole of the bytes as one message."""
+        fields = self._unpacker.read_map_header()
+        for name, value in (("version", VERSION), ("kind", expected.KIND)):
+            if self._unpacker.unpack() != name or self._unpacker.unpack() != value:
+                raise WireError(f"these bytes are not a {expected.KIND} of version {VERSION}")
+        message = self._fields(expected, fields - 2, expected.KIND)
+        if self._unpacker.tell() != self._size:
+            raise WireError(f"a {expected.KIND} has bytes after its end; get it again")
+        return message
+
+    def _fields(self, expected: type, count: int, where: str) -> Any:
+        schema = _schema(expected)
+        if count != len(schema):
+            raise WireError(f"{where} has {count} fields, expected {list(schema)}")
+        values = {}
+        for name, hint in schema.items():
+            found = self._unpacker.unpack()
+            if found != name:
+                raise WireError(f"{where} has a field {str(found)[:40]!r}, expected {name!r}")
+            values[name] = self._value(hint, f"{where}.{name}")
+        return expected(**values)
+
+    def _value(self, hint: Any, where: str) -> Any:
+        if typing.get_origin(hint) is tuple:
+            inner = typing.get_args(hint)[0]
+            count = self._unpacker.read_array_header()
+            return tuple(self._value(inner, where) for _ in range(count))
+        if dataclasses.is_dataclass(hint):
+            return self._fields(typing.cast(type, hint), self._unpacker.read_map_header(), where)
+        value = self._unpacker.unpack()
+        if typing.get_origin(hint) is types.UnionType:
+            hint, nothing = typing.get_args(hint)
+            assert nothing is type(None), "the schema knows optional scalars, no other unions"
+            if value is None:
+                return None
+        return _scalar(value, getattr(hint, "__supertype__", hint), where)
 
 
 def _scalar(value: Any, expected: Any, where: str) -> Any:

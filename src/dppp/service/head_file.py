@@ -77,7 +77,7 @@ class HeadFile:
             head = Head(index=data["index"], hash=bytes.fromhex(data["hash"]))
             if head.index < 0:
                 raise ValueError("no entry has a negative index")
-        except (ValueError, TypeError, KeyError, InputError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError, InputError) as error:
             raise InputError(
                 f"{self._path} is no head file ({error}); it holds one JSON object with index and "
                 "hash: find the right file, or compare with your peers what the head was"

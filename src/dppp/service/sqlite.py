@@ -1,0 +1,125 @@
+"""One SQLite file held by the rules that keep our promises, whatever is in it.
+
+Used by the stores beside this file. Write-ahead log with synchronous=FULL: a commit returns after
+the log is on disk, and nobody sees what it wrote before that. BEGIN IMMEDIATE makes a transaction
+exclusive among processes, a lock makes it exclusive among the threads of this one.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from dppp.errors import DpppError, InputError
+
+WAIT_SECONDS = 60.0
+"""How long a transaction waits for other processes."""
+
+SqliteError = sqlite3.Error | UnicodeDecodeError
+"""In a damaged file even the message of an error may not be text any more."""
+
+Translate = Callable[[SqliteError], DpppError]
+"""SQLite's errors as ours, saying what to do."""
+
+
+class SqliteFile:
+    """A connection that outlives neither its process nor a failed commit."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        mode: str,
+        require: Callable[[sqlite3.Connection], None],
+        translate: Translate,
+    ) -> None:
+        """Open in SQLite's mode ro, rw or rwc; `require` refuses a file of somebody else's.
+
+        It is asked before anything is changed.
+        """
+        self._path = path
+        self._translate = translate
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
+        with translated(translate):
+            self.connection = connect(path, mode=mode)
+            try:
+                require(self.connection)
+                _prepare(self.connection, is_read_only=mode == "ro")
+            except BaseException:
+                self.connection.close()
+                raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file alone among threads and processes; a reader holds a snapshot instead.
+
+        When this ends without an exception, what was written is durable.
+        """
+        if os.getpid() != self._process:
+            raise InputError(
+                f"{self._path} was opened by another process (a fork copies the connection, and "
+                "SQLite forbids to use it); open it in each process anew"
+            )
+        with self._lock, translated(self._translate):
+            self.connection.execute(self._begin)
+            try:
+                yield self.connection
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has ended it already
+                    self.connection.execute("ROLLBACK")
+                raise
+            self._commit()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self.connection.close()
+
+    def _commit(self) -> None:
+        """After a failed commit nobody knows what reached the disk, so the connection ends here."""
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.Error:
+            self.connection.close()
+            raise
+
+
+def connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    """A connection on which transactions are begun and ended by hand."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, *, is_read_only: bool) -> None:
+    for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    if not is_read_only:
+        (journal,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if journal != "wal":
+            raise sqlite3.OperationalError(
+                f"SQLite keeps a {journal} journal here instead of a write-ahead log; put the "
+                "file on a local disk"
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+
+
+@contextmanager
+def translated(translate: Translate) -> Iterator[None]:
+    """Raise SQLite's errors as ours."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise translate(error) from error

@@ -1,0 +1,89 @@
+"""The processes under test: a teacher or an aggregator on its files, answering on a socket.
+
+Messages have their length before them. Each request is answered by any number of frames and an
+empty one at the end; what a role says is written to the socket at once, one frame a write, so that
+a kill can come between any two. A process that starts says something first, as if asked.
+"""
+
+import struct
+from collections.abc import Callable, Iterable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tests.crash.world import NOW, World
+
+from dppp.errors import DpppError
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.wire import decode, encode
+from dppp.service.ledger_file import open_ledger
+from dppp.service.sqlite_batches import SqliteBatchStore
+
+MESSAGE, REFUSAL, OUTCOME, END = b"=", b"!", b"o", b""
+"""The first byte of a frame that a role sends."""
+
+START, RECEIVE, TICK, ASK_OUTCOME = b"s", b"r", b"t", b"o"
+"""The first byte of a request to an aggregator."""
+
+UNDER_TEST = 1
+"""The teacher that runs in a process of its own."""
+
+_HEADER = struct.Struct(">cqH")
+
+
+def request_frame(kind: bytes, *, now: int = NOW, teacher: int = 0, data: bytes = b"") -> bytes:
+    return _HEADER.pack(kind, now, teacher) + data
+
+
+def send_frame(send: Send) -> bytes:
+    return MESSAGE + send.teacher.to_bytes(2, "big") + send.data
+
+
+def read_send(frame: bytes) -> Send:
+    return Send(teacher=int.from_bytes(frame[1:3], "big"), data=frame[3:])
+
+
+def run_teacher(world: World, folder: Path, channel: Connection) -> None:
+    name = world.task.teachers[UNDER_TEST - 1].name
+    with open_ledger(folder / "ledger", teacher=name, head_path=folder / "head") as ledger:
+        ledger.check()
+        teacher = world.teacher(UNDER_TEST, ledger)
+        _serve(channel, lambda data: [MESSAGE + teacher.handle(data, now=NOW)])
+
+
+def run_aggregator(world: World, folder: Path, channel: Connection) -> None:
+    store = SqliteBatchStore(folder / "batches")
+    aggregator = Aggregator(task=world.task, public=world.public, store=store)
+    for send in aggregator.resume(now=NOW):
+        channel.send_bytes(send_frame(send))
+    _serve(channel, lambda data: _handle(aggregator, data))
+    store.close()
+
+
+def _handle(aggregator: Aggregator, frame: bytes) -> list[bytes]:
+    kind, now, teacher = _HEADER.unpack_from(frame)
+    data = frame[_HEADER.size :]
+    if kind == ASK_OUTCOME:
+        outcome = aggregator.outcome(BatchId(data))
+        return [] if outcome is None else [OUTCOME + encode(outcome)]
+    if kind == START:
+        sends = aggregator.start(decode(data, BatchRequest), now=now)
+    elif kind == RECEIVE:
+        sends = aggregator.receive(teacher, data, now=now)
+    else:
+        sends = aggregator.tick(now)
+    return [send_frame(send) for send in sends]
+
+
+def _serve(channel: Connection, handle: Callable[[bytes], Iterable[bytes]]) -> None:
+    channel.send_bytes(END)
+    while data := channel.recv_bytes():
+        try:
+            for frame in handle(data):
+                channel.send_bytes(frame)
+        except DpppError as refusal:
+            channel.send_bytes(REFUSAL + f"{type(refusal).__name__}: {refusal}".encode())
+        channel.send_bytes(END)
+
+
+ROLES = {"teacher": run_teacher, "aggregator": run_aggregator}

@@ -1,0 +1,322 @@
+"""A federation of four, one role of it in a process that gets killed and comes back.
+
+Each run asks a few batches and ends when all have an outcome. Everything that was ever said on the
+wire is kept and held against the promises; everybody else is in this process and never fails, so
+any refusal is a fault of the role under test.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from tests.crash.killing import UnderTest
+from tests.crash.roles import (
+    ASK_OUTCOME,
+    MESSAGE,
+    OUTCOME,
+    RECEIVE,
+    REFUSAL,
+    START,
+    TICK,
+    UNDER_TEST,
+    read_send,
+    request_frame,
+)
+from tests.crash.world import BATCHES, NOW, QUERIES_PER_BATCH, TEACHERS, World
+
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_book import Book
+from dppp.privacy.ledger_records import Charge, ServedList
+from dppp.privacy.ledger_store import LedgerStore, MemoryStore
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    BatchId,
+    BatchRequest,
+    ListHash,
+    SignedShares,
+    batch_id,
+    query_id,
+)
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.transcript import Transcript, verify_transcript
+from dppp.protocol.wire import decode, encode, kind_of
+from dppp.service.sqlite_store import SqliteStore
+
+_MOST_ROUNDS = 50
+_SECONDS_A_ROUND = 5
+
+
+@dataclass
+class Wire:
+    """All that was ever said; one thing said in two ways is a broken promise."""
+
+    threshold: int
+    said: dict[tuple[str, BatchId, int], bytes] = field(default_factory=dict)
+    helpers: dict[BatchId, dict[ListHash, set[int]]] = field(default_factory=dict)
+    """Who gave decryption shares for which list of a batch."""
+
+    def hear(self, teacher: int, data: bytes) -> None:
+        """A message from a teacher: ballots and shares are the same bytes for ever."""
+        kind = kind_of(data)
+        message = decode(data, {Ballot.KIND: Ballot, SignedShares.KIND: SignedShares}[kind])
+        assert message.teacher == teacher
+        first = self.said.setdefault((kind, message.batch_id, teacher), data)
+        assert first == data, f"teacher {teacher} said two different {kind}s for one batch"
+        if isinstance(message, SignedShares):
+            lists = self.helpers.setdefault(message.batch_id, {})
+            lists.setdefault(message.list_hash, set()).add(teacher)
+            opened = [who for who in lists.values() if len(who) >= self.threshold]
+            assert len(opened) <= 1, "two lists of one batch can be opened"
+
+    def hear_aggregator(self, send: Send) -> None:
+        """A message from the aggregator: one request and one list for each batch."""
+        kind = kind_of(send.data)
+        if kind == BallotList.KIND:
+            batch = decode(send.data, BallotList).batch_id
+        else:
+            request = decode(send.data, BatchRequest)
+            batch = identify(request)
+        first = self.said.setdefault((kind, batch, 0), send.data)
+        assert first == send.data, f"the aggregator sent two different {kind}s for one batch"
+
+
+def run_with_teacher_killed(world: World, teacher: UnderTest) -> list[Transcript | Abort]:
+    """Teacher 1 is the process; the aggregator and the other teachers are here."""
+    aggregator = Aggregator(task=world.task, public=world.public, store=MemoryBatchStore())
+    others = _teachers_here(world, set(range(1, TEACHERS + 1)) - {UNDER_TEST})
+    run = _TeacherRun(world, teacher, aggregator, others, Wire(world.public.threshold))
+    run.come_back()
+    outcomes = [run.ask(world.request(number)) for number in range(BATCHES)]
+    for kind in (BatchRequest.KIND, BallotList.KIND):  # all again: the same answers as before
+        for number in range(BATCHES):
+            run.repeat(run.wire.said[kind, identify(world.request(number)), 0])
+    teacher.leave()
+    check_ledger_file(world, teacher.folder, aggregator)
+    return outcomes
+
+
+@dataclass
+class _TeacherRun:
+    world: World
+    teacher: UnderTest
+    aggregator: Aggregator
+    others: dict[int, Teacher]
+    wire: Wire
+
+    def ask(self, request: BatchRequest) -> Transcript | Abort:
+        sends = self.aggregator.start(request, now=NOW)
+        for waited in range(_MOST_ROUNDS):
+            replies = [(send.teacher, each) for send in sends for each in self._deliver(send)]
+            sends = [
+                each
+                for who, data in replies
+                for each in self.aggregator.receive(who, data, now=NOW)
+            ]
+            outcome = self.aggregator.outcome(identify(request))
+            if outcome is not None:
+                return outcome
+            if not self.teacher.is_alive:
+                self.come_back()
+            # A teacher that was made to serve another list gives no more: time passes, and the
+            # aggregator asks those whom it had not drawn.
+            sends = sends or self.aggregator.tick(NOW + waited) or self.aggregator.remind()
+        raise AssertionError("the batch came to no end")
+
+    def come_back(self) -> None:
+        """Start the teacher on its files; the aggregator tries to have another list opened."""
+        self.teacher.live()
+        while not self.teacher.is_alive:
+            check_ledger_file(self.world, self.teacher.folder, self.aggregator)
+            self.teacher.live()
+        for (kind, _, _), data in list(self.wire.said.items()):
+            if kind == BallotList.KIND and self.teacher.is_alive:
+                self._ask_teacher(_another_list(data))
+
+    def repeat(self, data: bytes) -> None:
+        """Say something once more, until the teacher lives to answer it."""
+        for _ in range(_MOST_ROUNDS):
+            if self.teacher.is_alive:
+                self._ask_teacher(data)
+            if self.teacher.is_alive:
+                return
+            self.come_back()
+        raise AssertionError("the teacher never came back")
+
+    def _deliver(self, send: Send) -> list[bytes]:
+        self.wire.hear_aggregator(send)
+        if send.teacher == UNDER_TEST:
+            return self._ask_teacher(send.data) if self.teacher.is_alive else []
+        reply = self.others[send.teacher].handle(send.data, now=NOW)
+        self.wire.hear(send.teacher, reply)
+        return [reply]
+
+    def _ask_teacher(self, data: bytes) -> list[bytes]:
+        """What left the teacher; it may refuse a second list, and nothing else."""
+        frames = self.teacher.ask(data)
+        replies = [frame[1:] for frame in frames if frame[:1] == MESSAGE]
+        for reply in replies:
+            self.wire.hear(UNDER_TEST, reply)
+        for refusal in frames[len(replies) :]:
+            assert refusal.startswith(REFUSAL + b"SecondList"), refusal
+            assert kind_of(data) == BallotList.KIND, refusal
+        return replies
+
+
+def _another_list(data: bytes) -> bytes:
+    """A list of the same batch that is as good, but for one ballot less."""
+    ballot_list = decode(data, BallotList)
+    return encode(replace(ballot_list, ballots=ballot_list.ballots[: TEACHERS - 1]))
+
+
+def run_with_aggregator_killed(world: World, aggregator: UnderTest) -> list[Transcript | Abort]:
+    """The aggregator is the process; all teachers are here."""
+    stores = {index: MemoryStore() for index in range(1, TEACHERS + 1)}
+    teachers = _teachers_here(world, set(stores), stores)
+    run = _AggregatorRun(world, aggregator, teachers, stores, Wire(world.public.threshold))
+    run.take(aggregator.live())
+    outcomes = [run.ask(world.request(number)) for number in range(BATCHES)]
+    aggregator.leave()
+    if aggregator.kills:  # also when it was killed while it was leaving
+        while not aggregator.is_alive:
+            aggregator.live()
+        for number, outcome in enumerate(outcomes):
+            assert run.recall(identify(world.request(number))) == outcome
+        aggregator.leave()
+    return outcomes
+
+
+@dataclass
+class _AggregatorRun:
+    world: World
+    aggregator: UnderTest
+    teachers: dict[int, Teacher]
+    stores: dict[int, LedgerStore]
+    wire: Wire
+    on_the_way: deque[Send] = field(default_factory=deque)
+
+    def ask(self, request: BatchRequest) -> Transcript | Abort:
+        identifier = identify(request)
+        for later in count():
+            assert later < _MOST_ROUNDS, "the batch came to no end"
+            # The querier asks again whenever it hears nothing: the same batch, so free of charge.
+            self._request(request_frame(START, data=encode(request)))
+            self._deliver()
+            outcome = self.find_outcome(identifier)
+            if outcome is not None:
+                return outcome
+            self._request(request_frame(TICK, now=NOW + _SECONDS_A_ROUND * later))
+        raise AssertionError
+
+    def recall(self, identifier: BatchId) -> Transcript | Abort | None:
+        """The outcome; asked once more when it died over the question."""
+        deaths = self.aggregator.kills
+        found = self.find_outcome(identifier)
+        return self.recall(identifier) if self.aggregator.kills > deaths else found
+
+    def find_outcome(self, identifier: BatchId) -> Transcript | Abort | None:
+        frames = self._request(request_frame(ASK_OUTCOME, data=identifier))
+        for data in (frame[1:] for frame in frames if frame[:1] == OUTCOME):
+            first = self.wire.said.setdefault(("outcome", identifier, 0), data)
+            assert first == data, "a batch came to two different ends"
+            if kind_of(data) == Abort.KIND:
+                return decode(data, Abort)
+            transcript = decode(data, Transcript)
+            check_release(self.world, transcript, self.stores)
+            return transcript
+        return None
+
+    def take(self, frames: list[bytes]) -> None:
+        """What left the process is on its way, even if the process is dead by now."""
+        for frame in frames:
+            assert frame[:1] in (MESSAGE, OUTCOME), frame
+            if frame[:1] == MESSAGE:
+                send = read_send(frame)
+                self.wire.hear_aggregator(send)
+                self.on_the_way.append(send)
+
+    def _deliver(self) -> None:
+        while self.on_the_way:
+            send = self.on_the_way.popleft()
+            if self._is_silent(send):
+                continue
+            reply = self.teachers[send.teacher].handle(send.data, now=NOW)
+            self.wire.hear(send.teacher, reply)
+            self._request(request_frame(RECEIVE, teacher=send.teacher, data=reply))
+
+    def _is_silent(self, send: Send) -> bool:
+        """Other teachers vote after a kill than before: who forgets the list makes another."""
+        silent = TEACHERS - 1 if self.aggregator.kills else TEACHERS
+        return send.teacher == silent and kind_of(send.data) == BatchRequest.KIND
+
+    def _request(self, request: bytes) -> list[bytes]:
+        """Ask; if it is dead, or dies over it, the request is lost and it is started again."""
+        frames = self.aggregator.ask(request) if self.aggregator.is_alive else []
+        self.take(frames)
+        while not self.aggregator.is_alive:
+            self.take(self.aggregator.live())
+        return frames
+
+
+def identify(request: BatchRequest) -> BatchId:
+    ids = [query_id(request.task_id, query) for query in request.queries]
+    return batch_id(request.task_id, ids)
+
+
+def check_release(world: World, released: Transcript, stores: dict[int, LedgerStore]) -> None:
+    """Checks by itself, and every teacher in it had charged the batch before it could exist."""
+    verify_transcript(encode(released), insecure_testing=True)
+    ballot_list = decode(released.ballot_list, BallotList)
+    voters = {decode(data, Ballot).teacher: data for data in ballot_list.ballots}
+    assert len(voters) >= world.task.trust.ballots_needed
+    for index, data in voters.items():
+        if index in stores:
+            ledger = Ledger.open(stores[index])
+            assert ledger.find_ballot(ballot_list.batch_id) == data
+            assert_one_charge_per_query(stores[index])
+
+
+def assert_one_charge_per_query(store: LedgerStore) -> int:
+    """Of the whole chain, which is checked on the way; the number of queries charged."""
+    book, queries, served = Book(), [], []
+    with store.transaction() as transaction:
+        for entry in transaction.read_entries(0):
+            match book.apply(entry):
+                case Charge(query_ids=ids):
+                    queries += ids
+                case ServedList(batch_id=batch):
+                    served.append(batch)
+    assert len(set(queries)) == len(queries), "a query was charged twice"
+    assert len(set(served)) == len(served), "two lists were served for one batch"
+    return len(queries)
+
+
+def check_ledger_file(world: World, folder: Path, aggregator: Aggregator) -> None:
+    """What a dead teacher left: a chain that holds, and a charge for all that was released."""
+    outcomes = [aggregator.outcome(identify(world.request(each))) for each in range(BATCHES)]
+    released = [each for each in outcomes if isinstance(each, Transcript)]
+    store = SqliteStore(folder / "ledger")
+    try:
+        charged = assert_one_charge_per_query(store)
+        Ledger.open(store).check()
+        for transcript in released:
+            check_release(world, transcript, {UNDER_TEST: store})
+    finally:
+        store.close()
+    assert QUERIES_PER_BATCH * len(released) <= charged <= QUERIES_PER_BATCH * BATCHES
+
+
+def _teachers_here(
+    world: World, indices: set[int], stores: dict[int, MemoryStore] | None = None
+) -> dict[int, Teacher]:
+    teachers = {}
+    for index in indices:
+        store = MemoryStore() if stores is None else stores[index]
+        ledger = Ledger.create(store, teacher=world.task.teachers[index - 1].name)
+        world.agree_on_task(ledger)
+        teachers[index] = world.teacher(index, ledger)
+    return teachers

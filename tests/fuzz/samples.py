@@ -1,0 +1,229 @@
+"""Good bytes of every kind that is read from somebody else, and what reads them.
+
+One small federation runs a batch, and everything that it says, keeps or publishes is a sample. Used
+by the hypothesis tests and, as its corpus, by the coverage-guided fuzzer.
+"""
+
+import functools
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.crash.runs import identify
+from tests.crash.world import NOW, TEACHERS, World, read_world, write_world
+
+from dppp.paillier.ballot_proofs import BallotProof
+from dppp.paillier.decryption.opening import Opening
+from dppp.paillier.decryption.shares import DecryptionShares
+from dppp.paillier.encryption import read_ciphertexts, write_ciphertexts
+from dppp.paillier.keys import KeyShare, PublicKey
+from dppp.paillier.sealing import read_header, seal_share
+from dppp.paillier.share_proofs import ShareProof
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_book import Book
+from dppp.privacy.ledger_chain import Entry, Head, entry_hash
+from dppp.privacy.ledger_store import MemoryStore
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.inputs import decode_inputs
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    BatchRequest,
+    ProofRequest,
+    SignedShareProof,
+    SignedShares,
+)
+from dppp.protocol.task import Task
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.transcript import Transcript, verify_transcript
+from dppp.protocol.wire import Message, decode, encode, kind_of
+from dppp.service.head_file import HeadFile
+
+KINDS: tuple[type[Message], ...] = (
+    Task,
+    BatchRequest,
+    Ballot,
+    BallotList,
+    SignedShares,
+    ProofRequest,
+    SignedShareProof,
+    Abort,
+    Transcript,
+)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Reads bytes or raises one of our errors; `again` gives the bytes back where they are one."""
+
+    name: str
+    good: bytes
+    read: Callable[[bytes], Any]
+    again: Callable[[Any], bytes] | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A federation that has answered one batch, and everything that was said."""
+
+    world: World
+    messages: Mapping[str, bytes]
+    ledger: tuple[Entry, ...]
+    teacher: Teacher
+    """Teacher 1, who has answered; a repeated message gets the stored bytes."""
+
+    @property
+    def transcript(self) -> bytes:
+        return self.messages[Transcript.KIND]
+
+    def decoders(self) -> tuple[Decoder, ...]:
+        return (
+            *(self._of_kind(kind) for kind in KINDS),
+            *self._paillier(),
+            *(self._of_entry(entry) for entry in self.ledger),
+            *self._roles(),
+            Decoder("inputs", bytes(16), lambda data: decode_inputs([data[:8], data[8:]], 1)),
+            Decoder("kind", self.transcript[:80], kind_of),
+            Decoder(
+                "head file",
+                b'{"index": 3, "hash": "%s"}\n' % (b"ab" * 32),
+                lambda data: HeadFile(Path("head"))._parse(data.decode("utf-8", "replace")),
+            ),
+            Decoder(
+                "transcript, checked",
+                self.transcript,
+                lambda data: verify_transcript(data, insecure_testing=True),
+            ),
+        )
+
+    def _of_kind(self, kind: type[Message]) -> Decoder:
+        return Decoder(kind.KIND, self.messages[kind.KIND], lambda data: decode(data, kind), encode)
+
+    def _paillier(self) -> tuple[Decoder, ...]:
+        public = self.world.public
+        ballot = decode(self.messages[Ballot.KIND], Ballot)
+        shares = decode(self.messages[SignedShares.KIND], SignedShares).shares
+        proof = decode(self.messages[SignedShareProof.KIND], SignedShareProof).proof
+        opening = decode(self.transcript, Transcript).openings[0]
+        key_share = self.world.key_shares[0]
+        keyed: tuple[tuple[Any, bytes], ...] = (
+            (BallotProof, ballot.proof),
+            (DecryptionShares, shares),
+            (ShareProof, proof),
+            (Opening, opening),
+        )
+        return (
+            Decoder(
+                "public key",
+                public.to_bytes(),
+                lambda data: PublicKey.from_bytes(data, insecure_testing=True),
+                lambda key: key.to_bytes(),
+            ),
+            Decoder("key share", key_share.to_bytes(), KeyShare.from_bytes, KeyShare.to_bytes),
+            Decoder("sealed share", seal_share(key_share, bytes(8), cost_log2=14), read_header),
+            Decoder(
+                "ciphertexts",
+                ballot.ciphertexts,
+                lambda data: read_ciphertexts(public, data),
+                lambda found: write_ciphertexts(public, found),
+            ),
+            *(
+                Decoder(
+                    kind.__name__,
+                    good,
+                    functools.partial(kind.from_bytes, public),
+                    lambda found: found.to_bytes(public),
+                )
+                for kind, good in keyed
+            ),
+        )
+
+    def _of_entry(self, entry: Entry) -> Decoder:
+        """A record that somebody put into the store with a hash that fits."""
+        return Decoder(
+            f"ledger {entry.kind} {entry.index}",
+            entry.payload,
+            lambda payload: self._book_before(entry.index).apply(
+                _forged(self._head_before(entry.index), entry, payload)
+            ),
+        )
+
+    def _head_before(self, index: int) -> Head:
+        return self.ledger[index - 1].head if index else Book().head
+
+    def _book_before(self, index: int) -> Book:
+        book = Book()
+        for entry in self.ledger[:index]:
+            book.apply(entry)
+        return book
+
+    def _roles(self) -> tuple[Decoder, ...]:
+        """A teacher and an aggregator to whom anything may be said."""
+        aggregator = _aggregator(self.world)
+        aggregator.start(self.world.request(0), now=NOW)
+
+        def receive(data: bytes) -> None:
+            aggregator.receive(1, data, now=NOW)
+
+        return (
+            *(
+                Decoder(
+                    f"teacher, {kind}",
+                    self.messages[kind],
+                    lambda data: self.teacher.handle(data, now=NOW),
+                )
+                for kind in (BatchRequest.KIND, BallotList.KIND, ProofRequest.KIND)
+            ),
+            *(
+                Decoder(f"aggregator, {kind}", self.messages[kind], receive)
+                for kind in (Ballot.KIND, SignedShares.KIND, SignedShareProof.KIND)
+            ),
+        )
+
+
+@functools.cache
+def make_samples() -> Samples:
+    """Run one batch to its release, with a proof asked for besides."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_world(Path(folder))
+        world = read_world(Path(folder))
+    made = {index: _teacher(world, index) for index in range(1, TEACHERS + 1)}
+    aggregator = _aggregator(world)
+    request = world.request(0)
+    messages = {Task.KIND: encode(world.task), BatchRequest.KIND: encode(request)}
+    sends = aggregator.start(request, now=NOW)
+    while sends:
+        send = sends.pop(0)
+        reply = made[send.teacher][0].handle(send.data, now=NOW)
+        messages |= {kind_of(each): each for each in (send.data, reply)}
+        sends += aggregator.receive(send.teacher, reply, now=NOW)
+    proof_request = encode(ProofRequest(ballot_list=messages[BallotList.KIND]))
+    messages[ProofRequest.KIND] = proof_request
+    messages[SignedShareProof.KIND] = made[1][0].handle(proof_request, now=NOW)
+    messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
+    outcome = aggregator.outcome(identify(request))
+    assert isinstance(outcome, Transcript)
+    messages[Transcript.KIND] = encode(outcome)
+    with made[1][1].transaction() as transaction:
+        entries = tuple(transaction.read_entries(0))
+    return Samples(world=world, messages=messages, ledger=entries, teacher=made[1][0])
+
+
+def _teacher(world: World, index: int) -> tuple[Teacher, MemoryStore]:
+    store = MemoryStore()
+    ledger = Ledger.create(store, teacher=world.task.teachers[index - 1].name)
+    world.agree_on_task(ledger)
+    return world.teacher(index, ledger), store
+
+
+def _aggregator(world: World) -> Aggregator:
+    return Aggregator(task=world.task, public=world.public, store=MemoryBatchStore())
+
+
+def _forged(previous: Head, entry: Entry, payload: bytes) -> Entry:
+    digest = entry_hash(previous.hash, entry.index, entry.kind, payload)
+    return Entry(index=entry.index, kind=entry.kind, payload=payload, hash=digest)
