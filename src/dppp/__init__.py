@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dppp.federation import Federation as Federation
     from dppp.federation import deliver_here as deliver_here
     from dppp.federation import found as found
+    from dppp.learning.estimator import PrivateVotingClassifier as PrivateVotingClassifier
     from dppp.privacy.accounting import Spending as Spending
     from dppp.privacy.accounting import account as account
     from dppp.privacy.calibration import calibrate as calibrate
@@ -35,6 +36,7 @@ _HOMES = {
     "DiscreteGaussian": "dppp.privacy.noise",
     "Federation": "dppp.federation",
     "Polya": "dppp.privacy.noise",
+    "PrivateVotingClassifier": "dppp.learning.estimator",
     "Skellam": "dppp.privacy.noise",
     "Spending": "dppp.privacy.accounting",
     "Task": "dppp.protocol.task",

@@ -201,6 +201,8 @@ def make_samples() -> Samples:
         reply = made[send.teacher][0].handle(send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
         sends += aggregator.receive(send.teacher, reply, now=NOW)
+    # Teacher 1 may not have been drawn to give shares; here it gives them in any case.
+    messages[SignedShares.KIND] = made[1][0].handle(messages[BallotList.KIND], now=NOW)
     proof_request = encode(ProofRequest(ballot_list=messages[BallotList.KIND]))
     messages[ProofRequest.KIND] = proof_request
     messages[SignedShareProof.KIND] = made[1][0].handle(proof_request, now=NOW)

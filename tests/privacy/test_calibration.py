@@ -271,3 +271,15 @@ def test_bad_input_is_named(changed: dict[str, object], reason: str) -> None:
     arguments = {"noise": "skellam", "epsilon": 1.0, "delta": 1e-5, "teachers": 50, **changed}
     with pytest.raises(InputError, match=reason):
         calibrate(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_large_epsilon_leaves_room_for_sampling() -> None:
+    arguments = {"epsilon": 60.0, "delta": 1e-3, "queries": 100, "teachers": 20}
+    for family in FAMILIES:
+        assert calibrate(family, **arguments).certified  # type: ignore[arg-type]
+
+
+def test_auto_leaves_out_what_cannot_be_certified() -> None:
+    found = calibrate("auto", epsilon=100, delta=1e-5, teachers=20)
+    assert found.certified
+    assert [name for name, _ in found.chosen_from] == ["binomial"]

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import bench, demo, keys, ledger, privacy, verify
+from dppp.cli import bench, demo, keys, ledger, privacy, simulate, verify
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ def _root(
 
 
 app.command()(demo.demo)
+app.command()(simulate.simulate)
 app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)

@@ -71,7 +71,7 @@ def calibrate_for(
     if calibration == "paper":
         return _calibrate_as_the_paper(noise, promise, trust)
     if noise == "auto":
-        certificates = [_calibrate_exactly(name, promise, trust) for name in FAMILIES]
+        certificates = _calibrate_every_family(promise, trust)
         variances = tuple((each.noise.name, each.noise.variance) for each in certificates)
         best = min(certificates, key=lambda certificate: certificate.noise.variance)
         return replace(best, chosen_from=variances)
@@ -88,21 +88,11 @@ def _require_computable(promise: Promise) -> None:
 
 
 def _calibrate_exactly(name: str, promise: Promise, trust: Trust) -> Certificate:
-    shares = trust.honest_shares
-    formula: tuple[tuple[str, int | float], ...] = ()
-    noise: Noise
-    match name:
-        case Binomial.name:
-            tosses = _smallest_tosses(promise)
-            noise = Binomial(total_tosses=-(-tosses // shares) * shares, shares=shares)
-            formula = (("total_tosses", tosses), ("sum_tosses", noise.total_tosses))
-        case DiscreteGaussian.name:
-            noise = _smallest(promise, lambda variance: _discrete_gaussian(variance, shares))
-        case Skellam.name:
-            noise = _smallest(promise, lambda variance: _skellam(variance, shares))
-        case _:
-            noise = _best_polya(promise, shares)
-    certificate = issue_certificate(noise, promise, trust, calibration="exact", formula=formula)
+    certificate = _certify_smallest(name, promise, trust, reserve=_RESERVE)
+    if not certificate.certified and certificate.sampling_delta < promise.delta / 8:
+        # A large ε makes sampling dear: leave it more room.
+        reserve = 4 * certificate.sampling_delta / promise.delta
+        certificate = _certify_smallest(name, promise, trust, reserve=reserve)
     if not certificate.certified:
         raise UncertifiedError(
             f"{name} noise cannot be certified for epsilon = {promise.epsilon:g}, "
@@ -112,10 +102,43 @@ def _calibrate_exactly(name: str, promise: Promise, trust: Trust) -> Certificate
     return certificate
 
 
+def _certify_smallest(name: str, promise: Promise, trust: Trust, *, reserve: float) -> Certificate:
+    """The smallest noise for a δ less the reserve, and what it delivers against the whole δ."""
+    shares = trust.honest_shares
+    goal = replace(promise, delta=promise.delta * (1 - reserve))
+    formula: tuple[tuple[str, int | float], ...] = ()
+    noise: Noise
+    match name:
+        case Binomial.name:
+            tosses = _smallest_tosses(goal)
+            noise = Binomial(total_tosses=-(-tosses // shares) * shares, shares=shares)
+            formula = (("total_tosses", tosses), ("sum_tosses", noise.total_tosses))
+        case DiscreteGaussian.name:
+            noise = _smallest(goal, lambda variance: _discrete_gaussian(variance, shares))
+        case Skellam.name:
+            noise = _smallest(goal, lambda variance: _skellam(variance, shares))
+        case _:
+            noise = _best_polya(goal, shares)
+    return issue_certificate(noise, promise, trust, calibration="exact", formula=formula)
+
+
+def _calibrate_every_family(promise: Promise, trust: Trust) -> list[Certificate]:
+    """All families that can be certified; at least one, or the reason of the last."""
+    certificates, failures = [], []
+    for name in FAMILIES:
+        try:
+            certificates.append(_calibrate_exactly(name, promise, trust))
+        except UncertifiedError as error:
+            failures.append(error)
+    if not certificates:
+        raise failures[-1]
+    return certificates
+
+
 def compare(promise: Promise, trust: Trust) -> list[Certificate]:
     """Every family by every calibration it has, least variance among the certified first."""
     _require_computable(promise)
-    certificates = [_calibrate_exactly(name, promise, trust) for name in FAMILIES]
+    certificates = _calibrate_every_family(promise, trust)
     certificates += [
         _calibrate_as_the_paper(name, promise, trust)
         for name in (Binomial.name, DiscreteGaussian.name)
@@ -128,10 +151,9 @@ def _smallest(promise: Promise, make: Callable[[float], Noise]) -> Noise:
 
     Certified means that the noise returned was itself evaluated; the search only finds it.
     """
-    target = promise.delta * (1 - _RESERVE)
 
     def excess(log_variance: float) -> float:
-        return _log_excess(make(math.exp(log_variance)), promise, target)
+        return _log_excess(make(math.exp(log_variance)), promise)
 
     low, high = _bracket(excess, math.log(_gaussian_variance(promise)))
     log_variance = float(optimize.brentq(excess, low, high, xtol=1e-9))
@@ -144,10 +166,9 @@ def _smallest(promise: Promise, make: Callable[[float], Noise]) -> Noise:
 
 def _smallest_tosses(promise: Promise) -> int:
     """The smallest n for which Binomial(n, 1/2) is within the promise."""
-    target = promise.delta * (1 - _RESERVE)
 
     def is_enough(tosses: int) -> bool:
-        return _log_excess(Binomial(total_tosses=tosses), promise, target) <= 0
+        return _log_excess(Binomial(total_tosses=tosses), promise) <= 0
 
     high = max(2, math.ceil(4 * _gaussian_variance(promise)))
     width = max(1, high // 64)
@@ -177,10 +198,10 @@ def _best_polya(promise: Promise, shares: int) -> Noise:
     return best
 
 
-def _log_excess(noise: Noise, promise: Promise, target: float) -> float:
+def _log_excess(noise: Noise, promise: Promise) -> float:
     spending = Spending(noise=noise, queries=promise.queries)
     delta = total_delta([spending], promise.epsilon)
-    return math.log(max(delta, 1e-300)) - math.log(target)
+    return math.log(max(delta, 1e-300)) - math.log(promise.delta)
 
 
 def _bracket(excess: Callable[[float], float], start: float) -> tuple[float, float]:
