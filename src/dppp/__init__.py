@@ -8,6 +8,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dppp.federation import Federation as Federation
+    from dppp.federation import deliver_here as deliver_here
+    from dppp.federation import found as found
     from dppp.privacy.accounting import Spending as Spending
     from dppp.privacy.accounting import account as account
     from dppp.privacy.calibration import calibrate as calibrate
@@ -18,20 +21,31 @@ if TYPE_CHECKING:
     from dppp.privacy.noise import Polya as Polya
     from dppp.privacy.noise import Skellam as Skellam
     from dppp.privacy.trust import Trust as Trust
+    from dppp.protocol.aggregator import Aggregator as Aggregator
+    from dppp.protocol.task import Task as Task
+    from dppp.protocol.teacher import Teacher as Teacher
+    from dppp.protocol.transcript import verify_transcript as verify_transcript
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Aggregator": "dppp.protocol.aggregator",
     "Binomial": "dppp.privacy.noise",
     "Certificate": "dppp.privacy.certificate",
     "DiscreteGaussian": "dppp.privacy.noise",
+    "Federation": "dppp.federation",
     "Polya": "dppp.privacy.noise",
     "Skellam": "dppp.privacy.noise",
     "Spending": "dppp.privacy.accounting",
+    "Task": "dppp.protocol.task",
+    "Teacher": "dppp.protocol.teacher",
     "Trust": "dppp.privacy.trust",
     "account": "dppp.privacy.accounting",
     "calibrate": "dppp.privacy.calibration",
     "delta_at": "dppp.privacy.divergence",
+    "deliver_here": "dppp.federation",
+    "found": "dppp.federation",
+    "verify_transcript": "dppp.protocol.transcript",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 - names of the mapping above

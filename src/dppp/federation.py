@@ -30,18 +30,21 @@ from dppp.protocol.signing import signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Predict, Teacher
 from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import kind_of
 
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
 """Carries messages to teachers and brings back what they answer; silence brings nothing."""
+Progress = Callable[[str, int, int], None]
+"""Told which kind of message how many of how many teachers have dealt with, for progress bars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answers to a batch and the transcript that proves them."""
+    """The answers to all inputs, and the transcript that proves those that were new."""
 
     answers: tuple[Answer, ...]
-    transcript: Transcript
+    transcript: Transcript | None
 
 
 class Federation:
@@ -61,10 +64,27 @@ class Federation:
         self._clock = clock
         self._deadline_seconds = deadline_seconds
 
-    def ask(self, rows: ArrayLike) -> Outcome:
-        """Answer a batch of inputs, or raise who was missing."""
-        # The querier: every input under a nonce of its own, one request for all.
+    def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
+        """Answer inputs, or raise who was missing.
+
+        An input that was released before is answered from the aggregator's store, for free, unless
+        the querier wants `fresh` noise, at a new charge. The same input twice is asked once.
+        """
         inputs = encode_inputs(rows, len(self.task.features))
+        known = {} if fresh else self._known(inputs)
+        new = tuple(dict.fromkeys(each for each in inputs if each not in known))
+        transcript = self._run_batch(new) if new else None
+        if transcript is not None:
+            known.update(zip(new, transcript.answers, strict=True))
+        return Outcome(answers=tuple(known[each] for each in inputs), transcript=transcript)
+
+    def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Answer]:
+        found = {each: self.aggregator.known_answer(each) for each in inputs}
+        return {each: answer for each, answer in found.items() if answer is not None}
+
+    def _run_batch(self, inputs: Sequence[bytes]) -> Transcript:
+        """One batch, from request to release."""
+        # The querier: every input under a nonce of its own, one request for all.
         queries = tuple(
             Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
         )
@@ -85,8 +105,8 @@ class Federation:
                 for teacher, data in replies
                 for send in self.aggregator.receive(teacher, data, now=now)
             ]
-            if not sends:  # everybody who would answer has: let the time run out
-                now += self._deadline_seconds
+            while not sends and self.aggregator.outcome(identifier) is None:
+                now += 1  # everybody who would answer has: let the time pass
                 sends = self.aggregator.tick(now)
 
         # The querier: a label for every input, or the reason why there is none.
@@ -94,23 +114,27 @@ class Federation:
         if isinstance(outcome, Abort):
             raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
         assert outcome is not None
-        return Outcome(answers=outcome.answers, transcript=outcome)
+        return outcome
 
 
 def deliver_here(
-    teachers: Mapping[int, Teacher], *, note: Callable[[str], None] = lambda _: None
+    teachers: Mapping[int, Teacher],
+    *,
+    note: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> Deliver:
     """Teachers in this process, one after the other; a refusal is silence to the aggregator."""
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
         replies: list[Reply] = []
-        for send in sends:
-            if send.teacher not in teachers:
-                continue
-            try:
-                replies.append((send.teacher, teachers[send.teacher].handle(send.data, now=now)))
-            except DpppError as refusal:
-                note(f"teacher {send.teacher} refused: {refusal}")
+        for done, send in enumerate(sends, start=1):
+            if send.teacher in teachers:
+                try:
+                    answer = teachers[send.teacher].handle(send.data, now=now)
+                    replies.append((send.teacher, answer))
+                except DpppError as refusal:
+                    note(f"teacher {send.teacher} refused: {refusal}")
+            progress(kind_of(send.data), done, len(sends))
         return replies
 
     return deliver
@@ -139,8 +163,12 @@ def found(
     modulus_bits: int = DEFAULT_MODULUS_BITS,
     s: int = 4,
     key: DealtKey | None = None,
+    ledgers: Mapping[int, Ledger] | None = None,
 ) -> Founded:
-    """Key ceremony, task, ledgers and roles, one teacher a model."""
+    """Key ceremony, task, ledgers and roles, one teacher a model.
+
+    A teacher for whom no ledger is given keeps one in memory.
+    """
     # The dealer: a key of which any t of N decrypt, unless one was dealt before.
     trust = certificate.trust
     key = key or deal(
@@ -166,7 +194,11 @@ def found(
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     table = BlindingTable(key.public)
-    ledgers = {index: _new_ledger(task, index) for index in range(1, trust.teachers + 1)}
+    given = ledgers or {}
+    accepted = {
+        index: _accept(task, given.get(index) or Ledger.create(MemoryStore(), teacher=entry.name))
+        for index, entry in enumerate(entries, start=1)
+    }
     teachers = {
         index: Teacher(
             index=index,
@@ -174,18 +206,17 @@ def found(
             public=key.public,
             key_share=key.shares[index - 1],
             signer=signer_of(signing_keys[index - 1]),
-            ledger=ledgers[index],
+            ledger=accepted[index],
             predict=model,
             draw_blinding=lambda: table.draw(os.urandom),
         )
         for index, model in enumerate(models, start=1)
     }
     aggregator = Aggregator(task=task, public=key.public, store=MemoryBatchStore())
-    return Founded(task=task, key=key, teachers=teachers, ledgers=ledgers, aggregator=aggregator)
+    return Founded(task=task, key=key, teachers=teachers, ledgers=accepted, aggregator=aggregator)
 
 
-def _new_ledger(task: Task, index: int) -> Ledger:
-    ledger = Ledger.create(MemoryStore(), teacher=task.teachers[index - 1].name)
+def _accept(task: Task, ledger: Ledger) -> Ledger:
     ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
     ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
     return ledger

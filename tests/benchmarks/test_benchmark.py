@@ -48,9 +48,9 @@ def test_ratios_are_of_figures_in_the_same_object(result: dict[str, Any]) -> Non
 
 
 def test_the_bytes_are_those_of_the_encodings(result: dict[str, Any]) -> None:
-    # 27 slots of 12 bits fit one plaintext of 1023 bits: one ciphertext of 192 bytes, one share
-    # of 64, and a proof of a 20-byte tag and two elements.
-    assert result["bytes_sent_per_label"] == pytest.approx((192 + 64 + 20 + 128) / 9)
+    # 27 slots of 12 bits fit one plaintext of 1023 bits: one ciphertext of 192 bytes; one share of
+    # 64 behind a header of 63; and a proof of two elements behind a tag of 20.
+    assert result["bytes_sent_per_label"] == pytest.approx((192 + 63 + 64 + 20 + 128) / 9)
     assert result["list_bytes_per_label"] == pytest.approx(5 * (192 + 20 + 128) / 9)
 
 

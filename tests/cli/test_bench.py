@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - our own command
@@ -18,10 +20,13 @@ SMALL = ("--teachers", "5", "--classes", "2", "--modulus-bits", "1024", "--s", "
 
 
 def test_bench_prints_one_object() -> None:
-    result = run(*SMALL, "--json")
+    result = run(*SMALL, "--federation", "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["sums_checked"] is True
+    assert found["samples_per_second"] > 0
+    assert found["sampling_over_numpy"] > 0
+    assert sum(found["federation_steps"].values()) == pytest.approx(1)
     assert (found["teachers"], found["modulus_bits"], found["labels"]) == (5, 1024, 8)
 
 

@@ -110,7 +110,7 @@ class _TeacherRun:
 
     def ask(self, request: BatchRequest) -> Transcript | Abort:
         sends = self.aggregator.start(request, now=NOW)
-        for _ in range(_MOST_ROUNDS):
+        for later in range(_MOST_ROUNDS):
             replies = [(send.teacher, each) for send in sends for each in self._deliver(send)]
             sends = [
                 each
@@ -122,6 +122,7 @@ class _TeacherRun:
                 return outcome
             if not self.teacher.is_alive:
                 self.come_back()
+            sends = sends or self.aggregator.tick(NOW + _SECONDS_A_ROUND * later)
             sends = sends or self.aggregator.remind()
         raise AssertionError("the batch came to no end")
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dppp.errors import EncodingError, GroupElementError, InputError, PackingError
-from dppp.paillier.blinding import BlindingPool, BlindingTable, full_blinding
+from dppp.paillier.blinding import BlindingTable, full_blinding
+from dppp.paillier.blinding_pool import BlindingPool
 from dppp.paillier.dealer import deal
 from dppp.paillier.encryption import (
     Ciphertext,
@@ -140,6 +141,17 @@ def test_a_pool_hands_out_each_blinding_once_and_stops(keys: Any) -> None:
         pool.take()
     with pytest.raises(InputError):
         BlindingPool(keys.table(), capacity=0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_pool_without_randomness_closes_instead_of_hanging(keys: Any) -> None:
+    def broken(_length: int) -> bytes:
+        raise OSError("no randomness")
+
+    with BlindingPool(keys.table(), capacity=2, random_bytes=broken) as pool:
+        pool.wait_until_full()
+        with pytest.raises(InputError, match="closed"):
+            pool.take()
 
 
 packings = st.builds(

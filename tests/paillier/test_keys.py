@@ -9,12 +9,19 @@ import pytest
 from gmpy2 import mpz
 
 from dppp.errors import DpppError, EncodingError, KeyMaterialError
-from dppp.paillier.keys import KeyId, KeyShare, PublicKey, raised_exponent
+from dppp.paillier.keys import (
+    Decryption,
+    KeyId,
+    KeyShare,
+    PublicKey,
+    check_key_share,
+    raised_exponent,
+)
 
 
 def test_a_public_key_survives_its_encoding(keys: Any) -> None:
     for s in (1, 3):
-        for decryption in ("root", "paper"):
+        for decryption in Decryption:
             public = keys.dealt(s, decryption).public
             again = PublicKey.from_bytes(public.to_bytes(), insecure_testing=True)
             assert again == public
@@ -64,8 +71,8 @@ def test_another_generator_is_refused(keys: Any) -> None:
         PublicKey.from_bytes(data, insecure_testing=True)
 
 
-@pytest.mark.parametrize("decryption", ["root", "paper"])
-def test_elements_outside_the_group_are_refused(keys: Any, decryption: str) -> None:
+@pytest.mark.parametrize("decryption", list(Decryption))
+def test_elements_outside_the_group_are_refused(keys: Any, decryption: Decryption) -> None:
     public = keys.dealt(1, decryption).public
     prime = keys.short_primes[0]
     for value in (mpz(0), mpz(1), public.share_modulus - 5, prime, prime * 4):
@@ -84,7 +91,8 @@ def _not_a_square(public: PublicKey) -> mpz:
 
 def test_wrong_numbers_of_teachers_are_refused(keys: Any) -> None:
     public = keys.dealt().public
-    wrong: list[dict[str, int]] = [
+    wrong: list[dict[str, Any]] = [
+        {"decryption": "guess"},
         {"threshold": 1},
         {"threshold": 8},
         {"teachers": 6},
@@ -131,7 +139,7 @@ def test_truncated_and_longer_encodings_are_refused(keys: Any) -> None:
 
 
 def test_the_key_id_covers_s_and_the_way_of_decryption(keys: Any) -> None:
-    ids = {keys.dealt(s, way).public.key_id for s in (1, 2) for way in ("root", "paper")}
+    ids = {keys.dealt(s, way).public.key_id for s in (1, 2) for way in Decryption}
     assert len(ids) == 4
     public = keys.dealt().public
     assert replace(public, s=2).key_id != public.key_id
@@ -165,3 +173,16 @@ def test_a_share_of_another_key_or_of_no_teacher_is_refused(keys: Any) -> None:
         raised_exponent(keys.dealt(2).public, share)
     with pytest.raises(KeyMaterialError, match="no teacher 8"):
         raised_exponent(keys.dealt(1).public, replace(share, index=8))
+
+
+@pytest.mark.parametrize("decryption", list(Decryption))
+def test_a_share_that_does_not_fit_its_verification_key_is_refused(
+    keys: Any, decryption: Decryption
+) -> None:
+    dealt = keys.dealt(2, decryption)
+    for share in dealt.shares:
+        check_key_share(dealt.public, share)
+    first = dealt.shares[0]
+    for wrong in (replace(first, index=2), replace(first, exponent=first.exponent + 1)):
+        with pytest.raises(KeyMaterialError, match="does not fit"):
+            check_key_share(dealt.public, wrong)

@@ -10,6 +10,7 @@ from dppp.errors import (
     CapChanged,
     DataUnknown,
     InputError,
+    LedgerRolledBack,
     QueriesExhausted,
     QueryReused,
     Refusal,
@@ -19,7 +20,7 @@ from dppp.errors import (
     WrongTeacher,
 )
 from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_store import LedgerStore
+from dppp.privacy.ledger_store import LedgerStore, MemoryStore
 
 FIRST = make_id("task", "first")
 
@@ -275,3 +276,14 @@ def test_the_summary_names_every_number(ledger: Ledger) -> None:
             }
         ],
     }
+
+
+def test_an_entry_that_vanishes_under_a_running_ledger_is_noticed_at_once() -> None:
+    store = MemoryStore()
+    ledger = Ledger.create(store, teacher=TEACHER)
+    fill(ledger)
+    assert ledger.find_ballot(make_id("batch", "a")) == ledger.find_ballot(make_id("batch", "a"))
+    answer(ledger, "c")
+    store._entries.pop()
+    with pytest.raises(LedgerRolledBack):
+        answer(ledger, "c")

@@ -25,7 +25,7 @@ def plot_steps(result: Mapping[str, object], path: Path) -> None:
     axes.bar_label(bars, labels=[f"{value:,.0f}" for value in milliseconds], padding=3)
     axes.set_xscale("log")
     axes.invert_yaxis()
-    axes.margins(x=0.12)
+    axes.set_xlim(left=1, right=8 * max(milliseconds))
     axes.set_xlabel("processor milliseconds a label, all parties")
     axes.set_title(
         f"{result['teachers']} teachers, {result['classes']} classes, "

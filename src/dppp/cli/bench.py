@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dppp.benchmarks.plot import plot_steps
-from dppp.benchmarks.report import run_benchmark
 from dppp.benchmarks.workload import DEFAULT_SLOT_BITS, Workload
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
@@ -24,6 +22,13 @@ _SHOWN = {
     "list_bytes_per_label": "bytes of the ballot list a teacher receives",
     "share_over_modexp": "share over one constant-time exponentiation",
     "table_megabytes": "MB of tables",
+    "samples_per_second": "noise shares drawn a second on one core",
+    "sampling_over_numpy": "times as fast as numpy's generator, which is not secure",
+}
+_SHOWN_OF_A_FEDERATION = {
+    "federation_cpu_seconds": "s for the whole batch, every party, hardened, real messages",
+    "federation_verify_cpu_seconds": "s to verify its transcript",
+    "federation_peak_megabytes": "MB of memory, all parties in one process",
 }
 
 
@@ -43,12 +48,20 @@ def bench(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also install and measure other packages.")
     ] = False,
+    federation: Annotated[
+        bool, typer.Option("--federation", help="Also run a whole embedded federation.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Write a plot of the steps (PNG); implies --steps.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a batch from ballots to counts; sums are checked, times are processor times."""
+    from dppp.benchmarks.federation import measure_federation  # noqa: PLC0415
+    from dppp.benchmarks.plot import plot_steps  # noqa: PLC0415
+    from dppp.benchmarks.report import run_benchmark  # noqa: PLC0415
+    from dppp.benchmarks.sampling import measure_sampling  # noqa: PLC0415
+
     workload = Workload(
         teachers=teachers,
         classes=classes,
@@ -61,6 +74,11 @@ def bench(
     if plot is not None and not plot.parent.is_dir():
         raise InputError(f"there is no folder {plot.parent} for the plot; make it first")
     result = run_benchmark(workload, with_steps=steps or plot is not None, with_peers=peers)
+    result |= measure_sampling()
+    if federation:
+        result |= measure_federation(
+            teachers=teachers, queries=labels, classes=classes, modulus_bits=modulus_bits, s=s
+        )
     if plot is not None:
         plot_steps(result, plot)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
@@ -69,6 +87,9 @@ def bench(
 def _show(console: Console, result: dict[str, object]) -> None:
     for name, unit in _SHOWN.items():
         console.print(f"{result[name]:>14,.2f}  {name}: {unit}")
+    for name, unit in _SHOWN_OF_A_FEDERATION.items():
+        if name in result:
+            console.print(f"{result[name]:>14,.2f}  {name}: {unit}")
     _show_rows(console, result.get("steps"))
     peers = result.get("peers")
     for peer, figures in peers.items() if isinstance(peers, dict) else ():

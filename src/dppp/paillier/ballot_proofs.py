@@ -25,11 +25,11 @@ from dppp.paillier.challenges import (
 )
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute, check_absolute_units
+from dppp.paillier.groups import absolute, check_absolute_elements
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.modexp import power_public, power_secret
 from dppp.paillier.multiexp import multiply_powers
-from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
+from dppp.paillier.randomness import RandomBytes, random_bits, random_element, system_random
 
 # A batch with a false ballot passes with probability 2^-64, against weights that the checker
 # draws anew each time: there is nothing to try out beforehand, and every failure is named.
@@ -40,7 +40,7 @@ _DOMAIN = b"dppp ballot proof challenge 1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallotProof:
-    """Commitment and response, units modulo n up to sign."""
+    """Commitment and response, elements modulo n up to sign."""
 
     commitment: mpz
     response: mpz
@@ -59,7 +59,9 @@ class BallotProof:
         reader = Reader(data, tag=_TAG, kind="a ballot proof")
         commitment, response = reader.integer(length), reader.integer(length)
         reader.finish()
-        check_absolute_units((commitment, response), public.modulus, what="part of a ballot proof")
+        check_absolute_elements(
+            (commitment, response), public.modulus, public.modulus, what="part of a ballot proof"
+        )
         return cls(commitment=commitment, response=response)
 
 
@@ -144,7 +146,9 @@ class _Claim:
                 raise GroupElementError("a ballot without ciphertexts proves nothing")
             residues = check_ciphertexts(public, ballot.ciphertexts)
             parts = (ballot.proof.commitment, ballot.proof.response)
-            check_absolute_units(parts, public.modulus, what="part of a ballot proof")
+            check_absolute_elements(
+                parts, public.modulus, public.modulus, what="part of a ballot proof"
+            )
         except GroupElementError as error:
             raise ProofError(
                 f"teacher {ballot.index}'s ballot cannot be checked: {error}",
@@ -193,7 +197,7 @@ def _draw_mask(
 ) -> Blinding:
     """A root that hides Π r_j^e_j: uniform if any root is of full length, h^w otherwise."""
     if any(blinding.root != 1 for blinding in blindings):
-        root = random_unit(public.modulus, random_bytes)
+        root = random_element(public.modulus, random_bytes)
     else:
         root = mpz(1)
     longest = public.modulus_bits // 2 + CHALLENGE_BITS + len(blindings).bit_length()

@@ -11,18 +11,14 @@ Every x is used once and is made in the background, away from the vote.
 """
 
 import sys
-import threading
-from collections import deque
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import InputError
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
+from dppp.paillier.randomness import RandomBytes, random_bits, random_element, system_random
 from dppp.paillier.structure import lift_root, split_element
 
 # A wider window saves less than it takes to make: a table of this size takes about a second.
@@ -47,8 +43,8 @@ class Blinding:
 
 
 def full_blinding(public: PublicKey, random_bytes: RandomBytes = system_random) -> Blinding:
-    """A blinding with a uniform root of full length."""
-    root = random_unit(public.modulus, random_bytes)
+    """A blinding with a uniform root of full length and Jacobi symbol 1."""
+    root = random_element(public.modulus, random_bytes)
     return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
 
 
@@ -122,74 +118,3 @@ def _widest_window(public: PublicKey, exponent_bits: int, bytes_limit: int) -> i
         if rows * (((1 << window) - 1) * entry_bytes + 128) <= bytes_limit:
             return window
     raise InputError(f"no table of blindings fits in {bytes_limit} bytes; allow more")
-
-
-class BlindingPool:
-    """Keeps blindings ready in the background, so that encryption is one multiplication.
-
-    Use it in a ``with`` block, or call `close`: both end the thread. An empty pool is no error;
-    the caller then makes its blinding itself.
-    """
-
-    def __init__(
-        self, table: BlindingTable, *, capacity: int, random_bytes: RandomBytes = system_random
-    ) -> None:
-        if capacity < 1:
-            raise InputError(f"a pool of {capacity} blindings holds none; give it room for one")
-        self._table = table
-        self._capacity = capacity
-        self._random_bytes = random_bytes
-        self._ready: deque[Blinding] = deque()
-        self._changed = threading.Condition()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._fill, name="blindings", daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return len(self._ready)
-
-    def take(self) -> Blinding:
-        """A blinding that nobody else gets."""
-        with self._changed:
-            if self._is_closed:
-                raise InputError("the pool of blindings is closed; open a new one")
-            if self._ready:
-                self._changed.notify_all()
-                return self._ready.popleft()
-        return self._table.draw(self._random_bytes)
-
-    def wait_until_full(self) -> None:
-        """Wait for the background thread to fill the pool."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or len(self._ready) >= self._capacity)
-
-    def close(self) -> None:
-        """End the background thread and forget the blindings."""
-        with self._changed:
-            self._is_closed = True
-            self._ready.clear()
-            self._changed.notify_all()
-        self._thread.join()
-
-    def _fill(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_closed or len(self._ready) < self._capacity)
-                if self._is_closed:
-                    return
-            blinding = self._table.draw(self._random_bytes)
-            with self._changed:
-                if not self._is_closed:
-                    self._ready.append(blinding)
-                self._changed.notify_all()

@@ -25,7 +25,7 @@ from dppp.paillier.keys import (
 from dppp.paillier.modexp import power_secret
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.primes import safe_prime
-from dppp.paillier.randomness import RandomBytes, random_below, random_unit, system_random
+from dppp.paillier.randomness import RandomBytes, random_below, random_element, system_random
 
 DEFAULT_MODULUS_BITS = 2048
 # A difference of fewer bits would let Fermat's method factor the modulus.
@@ -109,10 +109,10 @@ def deal_from_primes(
     half_order = (primes[0] // 2) * (primes[1] // 2)
     order, secret = _decryption_exponent(modulus, half_order, s, decryption)
     exponents = _share_out(secret, order, teachers, threshold, random_bytes)
-    share_modulus = modulus if decryption is Decryption.ROOT else modulus ** (s + 1)
+    share_modulus = modulus if decryption == Decryption.ROOT else modulus ** (s + 1)
     base = _random_square(share_modulus, random_bytes)
     # d_i (root); N!·s_i (paper): what a decryption share is raised to, less its factor 2.
-    factor = mpz(1) if decryption is Decryption.ROOT else gmpy2.fac(teachers)
+    factor = mpz(1) if decryption == Decryption.ROOT else gmpy2.fac(teachers)
     verification_keys = map_over_cores(
         lambda exponent: absolute(
             power_secret(base, factor * exponent, share_modulus), share_modulus
@@ -146,7 +146,7 @@ def _decryption_exponent(
     whose blinding has Jacobi symbol -1 would factor the modulus.
     """
     power = modulus**s
-    if decryption is Decryption.ROOT:
+    if decryption == Decryption.ROOT:
         return half_order, gmpy2.invert(power % half_order, half_order)
     # d = 0 mod m′ and d = 1 mod n^s (Damgard-Jurik 2001).
     return power * half_order, half_order * gmpy2.invert(half_order, power)
@@ -173,5 +173,5 @@ def _evaluate(coefficients: Sequence[mpz], index: int, order: mpz) -> mpz:
 
 def _random_square(modulus: mpz, random_bytes: RandomBytes) -> mpz:
     """A random square up to sign; it generates the group of squares but for a 2^-1000 chance."""
-    root = random_unit(modulus, random_bytes)
+    root = random_element(modulus, random_bytes)
     return absolute(root * root, modulus)

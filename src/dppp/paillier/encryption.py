@@ -12,7 +12,7 @@ from gmpy2 import mpz
 from dppp.errors import EncodingError, InputError
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.encoding import byte_length
-from dppp.paillier.groups import check_units
+from dppp.paillier.groups import check_elements
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.structure import raise_generator
 
@@ -77,5 +77,5 @@ def read_ciphertexts(public: PublicKey, data: bytes) -> tuple[Ciphertext, ...]:
 
 
 def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> tuple[mpz, ...]:
-    """Refuse any ciphertext outside the group, by position; return them modulo n."""
-    return check_units(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")
+    """Refuse any ciphertext that is no element, by position; return them modulo n."""
+    return check_elements(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")

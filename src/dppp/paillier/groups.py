@@ -1,9 +1,14 @@
 """The groups in which everything happens, and who is an element.
 
-Ciphertexts are units modulo n^(s+1). Roots of blindings, decryption shares, commitments and
-responses are units *up to sign* and written as the smaller of x and -x. Up to sign there is no
-element of small order except square roots of 1 other than ±1, and whoever knows one of those has
-factored n: that is what the batch checks and proofs rest on (docs/protocol.md, section 2).
+Every element has Jacobi symbol 1 modulo n, which anyone can check. As n is a product of two primes
+that are 3 modulo 4, these elements are exactly the squares and their negatives: up to sign they
+form a group of odd order p′q′ (times n^s for ciphertexts) without any element of small order.
+Proofs and batch checks rest on that, and so does the key itself: a blinding of Jacobi symbol -1
+would let teachers who pool their key shares factor n from one opening (docs/protocol.md,
+section 2).
+
+Ciphertexts are elements modulo n^(s+1). Roots of blindings, decryption shares, commitments and
+responses are elements *up to sign* and written as the smaller of x and -x.
 """
 
 from collections.abc import Sequence
@@ -20,36 +25,30 @@ def absolute(value: mpz, modulus: mpz) -> mpz:
     return min(residue, modulus - residue)
 
 
-def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -> tuple[mpz, ...]:
-    """Refuse any value that is not in [1, bound) and invertible; return them modulo `modulus`.
+def check_elements(
+    values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str
+) -> tuple[mpz, ...]:
+    """Refuse a value that is not in [1, bound) or has not Jacobi symbol 1 modulo n.
 
-    One greatest common divisor for all: a product is a unit when every factor is.
+    Returns the values modulo n. The symbol is 0 for a value that shares a factor with n; the
+    error says nothing about the factor.
     """
-    residues = []
-    product = mpz(1)
-    for position, value in enumerate(values):
+    residues = tuple(value % modulus for value in values)
+    for position, (value, residue) in enumerate(zip(values, residues, strict=True)):
         if not 0 < value < bound:
-            raise GroupElementError(
-                f"{what} {position} is outside the group; refuse what it came from",
-                position=position,
-            )
-        residues.append(value % modulus)
-        product = product * residues[-1] % modulus
-    if gmpy2.gcd(product, modulus) != 1:
-        _name_the_divisor(residues, modulus, what)
-    return tuple(residues)
+            reason = "is outside the group"
+        elif (symbol := gmpy2.jacobi(residue, modulus)) != 1:
+            reason = "is not invertible" if symbol == 0 else "has Jacobi symbol -1"
+        else:
+            continue
+        raise GroupElementError(
+            f"{what} {position} {reason}; refuse what it came from", position=position
+        )
+    return residues
 
 
-def _name_the_divisor(values: Sequence[mpz], modulus: mpz, what: str) -> None:
-    """Say which value shares a factor with the modulus, and nothing about the factor."""
-    for position, value in enumerate(values):
-        if gmpy2.gcd(value, modulus) != 1:
-            raise GroupElementError(
-                f"{what} {position} is not invertible for this key; refuse what it came from",
-                position=position,
-            )
-
-
-def check_absolute_units(values: Sequence[mpz], modulus: mpz, *, what: str) -> None:
-    """Refuse any value that is not a unit written as its own absolute value."""
-    check_units(values, modulus, (modulus + 1) // 2, what=what)
+def check_absolute_elements(
+    values: Sequence[mpz], modulus: mpz, group_modulus: mpz, *, what: str
+) -> None:
+    """Refuse any value that is not an element written as its own absolute value."""
+    check_elements(values, modulus, (group_modulus + 1) // 2, what=what)

@@ -15,7 +15,8 @@ from gmpy2 import mpz
 
 from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
 from dppp.paillier.encoding import Reader, byte_length
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import absolute, check_absolute_elements
+from dppp.paillier.modexp import power_secret
 
 KeyId = NewType("KeyId", bytes)
 
@@ -48,13 +49,13 @@ class PublicKey:
     cannot be loaded unless the code that loads it asks for one.
     """
 
-    modulus: mpz
+    modulus: mpz = field(repr=False)
     s: int
     decryption: Decryption
     teachers: int
     threshold: int
-    blinding_base: mpz
-    verification_base: mpz
+    blinding_base: mpz = field(repr=False)
+    verification_base: mpz = field(repr=False)
     verification_keys: tuple[mpz, ...] = field(repr=False)
     insecure_testing: bool = field(default=False, compare=False, repr=False)
     plaintext_modulus: mpz = field(init=False, compare=False, repr=False)
@@ -91,7 +92,7 @@ class PublicKey:
     @property
     def share_modulus(self) -> mpz:
         """Decryption shares live modulo n (root) or n^(s+1) (paper)."""
-        return self.modulus if self.decryption is Decryption.ROOT else self.ciphertext_modulus
+        return self.modulus if self.decryption == Decryption.ROOT else self.ciphertext_modulus
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, of which the key id is the SHA-256."""
@@ -124,7 +125,7 @@ class PublicKey:
         _check_modulus(modulus, insecure_testing)
         if generator != modulus + 1:
             raise KeyMaterialError("the generator is not 1 + n; only that one is accepted")
-        power = 1 if ways[code] is Decryption.ROOT else s + 1
+        power = 1 if ways[code] == Decryption.ROOT else s + 1
         share_length = byte_length(modulus**power)
         key = cls(
             modulus=modulus,
@@ -184,19 +185,29 @@ def raised_exponent(public: PublicKey, share: KeyShare) -> mpz:
         raise KeyMaterialError("this key share belongs to another key; use the share of this key")
     if share.index > public.teachers:
         raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         return share.exponent
     return gmpy2.fac(public.teachers) * share.exponent
 
 
+def check_key_share(public: PublicKey, share: KeyShare) -> None:
+    """Refuse a share that does not fit its verification key. Run by a teacher that loads one."""
+    exponent, modulus = raised_exponent(public, share), public.share_modulus
+    power = absolute(power_secret(public.verification_base, exponent, modulus), modulus)
+    if power != public.verification_keys[share.index - 1]:
+        raise KeyMaterialError("this key share does not fit the public key; ask the dealer for it")
+
+
 def raised_exponent_bits(public: PublicKey) -> int:
     """A public bound on the length of `raised_exponent`."""
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         return public.modulus_bits
     return gmpy2.fac(public.teachers).bit_length() + public.ciphertext_modulus.bit_length()
 
 
 def _check_numbers(key: PublicKey) -> None:
+    if key.decryption not in _CODES:
+        raise KeyMaterialError(f"the decryption is {key.decryption!r}; it must be root or paper")
     if not 1 <= key.s <= LARGEST_S:
         raise KeyMaterialError(f"s is {key.s}; it must be between 1 and {LARGEST_S}")
     if not 2 <= key.threshold <= key.teachers <= MOST_TEACHERS:
@@ -231,16 +242,15 @@ def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
 
 
 def _check_elements(key: PublicKey) -> None:
-    """Bases and verification keys are squares up to sign: units of Jacobi symbol 1, not ±1."""
+    """Bases and verification keys are elements of the group, not ±1, and all different."""
     try:
-        check_absolute_units([key.blinding_base], key.modulus, what="blinding base")
         bases = (key.verification_base, *key.verification_keys)
-        check_absolute_units(bases, key.share_modulus, what="verification key")
+        check_absolute_elements([key.blinding_base], key.modulus, key.modulus, what="blinding base")
+        check_absolute_elements(bases, key.modulus, key.share_modulus, what="verification key")
     except GroupElementError as error:
         raise KeyMaterialError(f"a public key is damaged: {error}") from error
-    elements = (key.blinding_base, *bases)
-    if any(gmpy2.jacobi(element, key.modulus) != 1 for element in elements) or 1 in elements:
-        raise KeyMaterialError("a base or a verification key is not a square; get the key again")
+    if 1 in (key.blinding_base, *bases):
+        raise KeyMaterialError("a base or a verification key is 1; get the key again")
     if len(set(bases)) != len(bases):
         raise KeyMaterialError("two teachers have the same verification key; get the key again")
 

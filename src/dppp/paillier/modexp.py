@@ -130,8 +130,9 @@ def power_secret_gmp(base: mpz, exponent: mpz, modulus: mpz) -> mpz:
 def power_public(base: mpz, exponent: mpz, modulus: mpz) -> mpz:
     """base^exponent for a public exponent, by gmpy2, without Python's lock."""
     context = gmpy2.get_context()
+    before = context.allow_release_gil
     context.allow_release_gil = True
     try:
         return gmpy2.powmod(base, exponent, modulus)
     finally:
-        context.allow_release_gil = False
+        context.allow_release_gil = before

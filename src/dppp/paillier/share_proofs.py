@@ -23,7 +23,7 @@ from dppp.paillier.challenges import (
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute, check_absolute_units
+from dppp.paillier.groups import absolute, check_absolute_elements
 from dppp.paillier.keys import KeyShare, PublicKey, raised_exponent, raised_exponent_bits
 from dppp.paillier.modexp import power_secret
 from dppp.paillier.multiexp import multiply_powers
@@ -163,7 +163,9 @@ def _check_shares(
             culprits=(shares.index,),
         )
     try:
-        check_absolute_units(shares.elements, public.share_modulus, what="decryption share")
+        check_absolute_elements(
+            shares.elements, public.modulus, public.share_modulus, what="decryption share"
+        )
     except GroupElementError as error:
         raise ProofError(
             f"teacher {shares.index} sent no element of the group: {error}",

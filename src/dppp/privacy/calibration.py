@@ -8,6 +8,7 @@ more noise. `paper` takes the paper's formulas as they stand and says what they 
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from scipy import optimize
@@ -34,8 +35,11 @@ from dppp.privacy.trust import Trust
 POLYA_SHAPES = (1, 2, 4, 8, 16, 32, 64)
 """Shapes of the sum that are tried; more makes the noise closer to Skellam."""
 
-_SAMPLING_RESERVE = 2.0**-40
-"""Part of δ that the search leaves for sampling_delta, which is far smaller."""
+_RESERVE = 2.0**-24
+"""Part of δ that the search leaves for sampling_delta and for the rounding of other machines.
+
+Every party works a certificate out for itself; processors differ in the last digits of a transform.
+"""
 
 
 def calibrate(
@@ -56,6 +60,7 @@ def calibrate(
     return calibrate_for(noise, promise, trust, calibration=calibration)
 
 
+@functools.lru_cache(maxsize=128)
 def calibrate_for(
     noise: str, promise: Promise, trust: Trust, *, calibration: str = "exact"
 ) -> Certificate:
@@ -67,7 +72,9 @@ def calibrate_for(
         return _calibrate_as_the_paper(noise, promise, trust)
     if noise == "auto":
         certificates = [_calibrate_exactly(name, promise, trust) for name in FAMILIES]
-        return min(certificates, key=lambda certificate: certificate.noise.variance)
+        variances = tuple((each.noise.name, each.noise.variance) for each in certificates)
+        best = min(certificates, key=lambda certificate: certificate.noise.variance)
+        return replace(best, chosen_from=variances)
     return _calibrate_exactly(family_named(noise).name, promise, trust)
 
 
@@ -121,7 +128,7 @@ def _smallest(promise: Promise, make: Callable[[float], Noise]) -> Noise:
 
     Certified means that the noise returned was itself evaluated; the search only finds it.
     """
-    target = promise.delta * (1 - _SAMPLING_RESERVE)
+    target = promise.delta * (1 - _RESERVE)
 
     def excess(log_variance: float) -> float:
         return _log_excess(make(math.exp(log_variance)), promise, target)
@@ -137,7 +144,7 @@ def _smallest(promise: Promise, make: Callable[[float], Noise]) -> Noise:
 
 def _smallest_tosses(promise: Promise) -> int:
     """The smallest n for which Binomial(n, 1/2) is within the promise."""
-    target = promise.delta * (1 - _SAMPLING_RESERVE)
+    target = promise.delta * (1 - _RESERVE)
 
     def is_enough(tosses: int) -> bool:
         return _log_excess(Binomial(total_tosses=tosses), promise, target) <= 0

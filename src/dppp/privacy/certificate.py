@@ -58,11 +58,17 @@ class Certificate:
     For binomial noise that is total_tosses, the n of Theorem 1 or the smallest n; whole shares make
     sum_tosses of it.
     """
+    chosen_from: tuple[tuple[str, float], ...] = ()
+    """Families and their variances, where this one was chosen for having the least."""
+    is_simulated: bool = False
+    """Nothing was encrypted: the noise would keep the promise, but nobody is protected."""
 
     @property
     def certified(self) -> bool:
-        """Whether the promise is kept, sampling included."""
-        return self.exact_delta + self.sampling_delta <= self.promise.delta
+        """Whether the promise is kept, sampling included; never in a simulation."""
+        return (
+            not self.is_simulated and self.exact_delta + self.sampling_delta <= self.promise.delta
+        )
 
     def to_json(self) -> dict[str, object]:
         """The names of DESIGN.md, section 7."""
@@ -85,6 +91,8 @@ class Certificate:
             "variance": self.noise.variance,
             **family_parameters(self.noise),
             **dict(self.formula),
+            **({"chosen_from": dict(self.chosen_from)} if self.chosen_from else {}),
+            **({"simulated": True} if self.is_simulated else {}),
         }
 
 

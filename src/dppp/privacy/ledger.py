@@ -42,6 +42,7 @@ class Ledger:
         self._store = store
         self._heads = heads
         self._book = Book()
+        self._last_head = BEGINNING
         self._remembered_index = BEGINNING.index
 
     @classmethod
@@ -173,7 +174,11 @@ class Ledger:
         with self._store.transaction() as transaction:
             self._book.catch_up(transaction)
             turn = _Turn(transaction, self._book)
+            if self._last_head != BEGINNING:  # what was there in the last turn must still be there
+                turn.require_contains(self._last_head)
             yield turn
+        if turn.head.index > self._last_head.index:
+            self._last_head = turn.head
         if self._heads is not None and turn.head.index > self._remembered_index:
             self._heads.remember(turn.head)
             self._remembered_index = max(turn.head.index, self._remembered_index)

@@ -57,6 +57,7 @@ class Aggregator:
         self._store = store
         self._patience = patience or Patience()
         self._batches: dict[BatchId, Batch] = {}
+        self._outcomes: dict[BatchId, Transcript | Abort] = {}
         self._answers: dict[bytes, Answer] = {}
 
     def start(self, request: BatchRequest, *, now: int) -> list[Send]:
@@ -66,20 +67,21 @@ class Aggregator:
         decode_inputs([query.input for query in request.queries], len(self.task.features))
         if now > request.deadline:
             raise InputError("the deadline of the request has passed; choose a later one")
-        batch = Batch(self.task, self._public, request, self._patience)
-        known = self._batches.setdefault(batch.batch_id, batch)
-        if known is not batch:
-            return self._pending(known)
-        self._store.put_once(batch.batch_id, _REQUEST, encode(request))
-        return self._pending(batch)
+        identifier = Batch(self.task, self._public, request, self._patience).batch_id
+        if identifier not in self._batches:
+            self._store.put_once(identifier, _REQUEST, encode(request))
+            self._restore(identifier, now)  # not new if it was put before a restart
+        return self._pending(self._batches[identifier])
 
     def receive(self, teacher: int, data: bytes, *, now: int) -> list[Send]:
         """Take a message from a teacher; a bad one is remembered against it and dropped."""
+        if not 1 <= teacher <= self.task.trust.teachers:
+            return []  # a stranger's faults must not count as answers
         try:
             batch, message_kind = self._batch_of(data)
         except DpppError:
             return []  # names no batch of ours: nobody to remember it against
-        before = batch.is_proving
+        was_proving, was_asked = batch.is_proving, self._asked(batch)
         try:
             match message_kind:
                 case Ballot.KIND:
@@ -91,10 +93,12 @@ class Aggregator:
         except (PeerFault, InputError) as error:
             batch.blame(teacher, str(error))
         sends = self._advance(batch, now)
-        if batch.phase is Phase.OPENING and batch.is_proving:
-            asked = batch.sharers if not before else (teacher,)
-            if message_kind == SignedShares.KIND:
-                sends += self._ask_for_proofs(batch, asked)
+        if batch.phase is not Phase.OPENING:
+            return sends
+        if was_asked and self._asked(batch) > was_asked:  # a fault: replace who failed
+            sends += self._pending(batch)
+        if batch.is_proving and message_kind == SignedShares.KIND:
+            sends += self._ask_for_proofs(batch, (teacher,) if was_proving else batch.sharers)
         return sends
 
     def tick(self, now: int) -> list[Send]:
@@ -122,9 +126,8 @@ class Aggregator:
         return sends
 
     def outcome(self, identifier: BatchId) -> Transcript | Abort | None:
-        """What a batch came to; None while it is under way."""
-        batch = self._batches.get(identifier)
-        return None if batch is None else batch.outcome
+        """What a batch came to; None while it is under way, and until the store has it."""
+        return self._outcomes.get(identifier)
 
     def faults(self, identifier: BatchId) -> dict[int, str]:
         """Who was left out of a batch, and why."""
@@ -148,16 +151,21 @@ class Aggregator:
 
     def _advance(self, batch: Batch, now: int) -> list[Send]:
         """Make the transitions whose time has come; store, then say what to send."""
+        if batch.batch_id in self._outcomes:
+            return []
         if batch.phase is Phase.VOTING and batch.can_close(now):
             closed = batch.close_voting(now)
             if closed is not None:
                 stored = self._store.put_once(batch.batch_id, _LIST, encode(closed))
                 batch.open_with(decode(stored, BallotList), now=now)
                 return self._pending(batch)
+        if batch.ask_all(now):
+            return self._pending(batch)
         batch.expire(now)
         if batch.outcome is not None:
-            self._store.put_once(batch.batch_id, _OUTCOME, encode(batch.outcome))
-            self._remember_answers(batch)
+            data = encode(batch.outcome)
+            stored = self._store.put_once(batch.batch_id, _OUTCOME, data)
+            self._settle(batch, batch.outcome if stored == data else _read_outcome(stored))
         return []
 
     def _pending(self, batch: Batch) -> list[Send]:
@@ -167,10 +175,14 @@ class Aggregator:
             waiting = set(range(1, self.task.trust.teachers + 1)) - set(batch.voters)
         elif batch.phase is Phase.OPENING and batch.ballot_list is not None:
             data = encode(batch.ballot_list)
-            waiting = set(batch.voters) - set(batch.sharers)
+            waiting = set(batch.asked) - set(batch.sharers)
         else:
             return []
         return [Send(teacher=each, data=data) for each in sorted(waiting - set(batch.faults))]
+
+    @staticmethod
+    def _asked(batch: Batch) -> frozenset[int]:
+        return frozenset(batch.asked if batch.phase is Phase.OPENING else ())
 
     def _ask_for_proofs(self, batch: Batch, teachers: Sequence[int]) -> list[Send]:
         assert batch.ballot_list is not None
@@ -184,16 +196,23 @@ class Aggregator:
         stored_list = self._store.get(identifier, _LIST)
         outcome = self._store.get(identifier, _OUTCOME)
         if outcome is not None:
-            is_abort = kind_of(outcome) == Abort.KIND
-            batch.outcome = decode(outcome, Abort) if is_abort else decode(outcome, Transcript)
-            batch.phase = Phase.ABORTED if is_abort else Phase.RELEASED
-            self._remember_answers(batch)
+            self._settle(batch, _read_outcome(outcome))
         elif stored_list is not None:
             batch.open_with(decode(stored_list, BallotList), now=now)
         self._batches[identifier] = batch
         return batch
 
-    def _remember_answers(self, batch: Batch) -> None:
-        if isinstance(batch.outcome, Transcript):
-            for query, answer in zip(batch.request.queries, batch.outcome.answers, strict=True):
+    def _settle(self, batch: Batch, outcome: Transcript | Abort) -> None:
+        """End a batch with the outcome that is in the store, whoever put it there."""
+        batch.outcome = outcome
+        batch.phase = Phase.ABORTED if isinstance(outcome, Abort) else Phase.RELEASED
+        self._outcomes[batch.batch_id] = outcome
+        if isinstance(outcome, Transcript):
+            for query, answer in zip(batch.request.queries, outcome.answers, strict=True):
                 self._answers.setdefault(input_digest(query.input), answer)
+
+
+def _read_outcome(stored: bytes) -> Transcript | Abort:
+    if kind_of(stored) == Abort.KIND:
+        return decode(stored, Abort)
+    return decode(stored, Transcript)

@@ -23,6 +23,7 @@ from dppp.protocol.ballots import ReadBallot, check_proofs, read_ballot
 from dppp.protocol.messages import (
     BallotList,
     BatchRequest,
+    ListHash,
     SignedShareProof,
     SignedShares,
     batch_id,
@@ -30,6 +31,7 @@ from dppp.protocol.messages import (
     list_hash,
     query_id,
     share_context,
+    share_lot,
 )
 from dppp.protocol.release import release_answers
 from dppp.protocol.signing import verify_signature
@@ -60,9 +62,15 @@ class Abort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds to wait: for the rest once a quorum has voted, and for decryption shares."""
+    """Seconds to wait for teachers.
+
+    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the decryption
+    shares of the t teachers who are asked first, before all others are asked too. `opening`: for
+    decryption shares at all.
+    """
 
     after_quorum: int = 2
+    first_shares: int = 5
     opening: int = 60
 
 
@@ -89,7 +97,17 @@ class Batch:
         self._tally: tuple[Ciphertext, ...] = ()
         self._shares: dict[int, DecryptionShares] = {}
         self._proven: set[int] = set()
-        self._opening_deadline = 0
+        self._served = ListHash(b"")
+        self._opened_at = 0
+        self._is_asking_all = False
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Who is to give decryption shares: t teachers drawn by hash, or all voters."""
+        if self._is_asking_all or self.is_proving or self.faults.keys() & self._ballots.keys():
+            return self.voters
+        drawn = sorted(self.voters, key=lambda teacher: share_lot(self._served, teacher))
+        return tuple(sorted(drawn[: self._public.threshold]))
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -160,9 +178,10 @@ class Batch:
             for data in ballot_list.ballots
         ]
         self.ballot_list = ballot_list
+        self._served = list_hash(ballot_list)
         self._ballots = {ballot.teacher: ballot for ballot in ballots}
         self._tally = add_ballots(self._public, [ballot.ciphertexts for ballot in ballots])
-        self._opening_deadline = now + self._patience.opening
+        self._opened_at = now
         self.phase = Phase.OPENING
 
     def take_shares(self, teacher: int, data: bytes) -> None:
@@ -206,9 +225,17 @@ class Batch:
         if self.phase is Phase.VOTING:
             self._ballots.pop(teacher, None)
 
+    def ask_all(self, now: int) -> bool:
+        """Whether it is time, for the first time, to ask every voter for decryption shares."""
+        waited = now >= self._opened_at + self._patience.first_shares
+        if self.phase is not Phase.OPENING or self._is_asking_all or not waited:
+            return False
+        self._is_asking_all = True
+        return True
+
     def expire(self, now: int) -> None:
         """Abort an opening that has waited long enough."""
-        if self.phase is Phase.OPENING and now >= self._opening_deadline:
+        if self.phase is Phase.OPENING and now >= self._opened_at + self._patience.opening:
             good = self._proven if self.is_proving else set(self._shares)
             self.abort(
                 f"{len(good)} good decryption shares, and {self._public.threshold} are needed",
@@ -224,8 +251,7 @@ class Batch:
         self.phase = Phase.ABORTED
 
     def _require_about_list(self, message: SignedShares | SignedShareProof, teacher: int) -> None:
-        assert self.ballot_list is not None
-        expected = (self._task.task_id, self.batch_id, list_hash(self.ballot_list), teacher)
+        expected = (self._task.task_id, self.batch_id, self._served, teacher)
         found = (message.task_id, message.batch_id, message.list_hash, message.teacher)
         if found != expected or teacher not in self._ballots:
             raise BallotFault(
@@ -251,7 +277,7 @@ class Batch:
                 self.query_ids,
                 decrypted.plaintexts,
                 ballots=len(self.ballot_list.ballots),
-                of_list=list_hash(self.ballot_list),
+                of_list=self._served,
             )
         except PackingError as error:
             # Some voter packed an impossible entry; the sum does not say who.

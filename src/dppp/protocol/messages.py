@@ -180,6 +180,11 @@ def share_context(task_id: TaskId, batch: BatchId, of_list: ListHash) -> bytes:
     return hash_parts("dppp share context 1", (task_id, batch, of_list))
 
 
+def share_lot(of_list: ListHash, teacher: int) -> bytes:
+    """The lot by which t voters are drawn to be asked for decryption shares first."""
+    return hash_parts("dppp share lot 1", (of_list, teacher.to_bytes(8, "big")))
+
+
 def signed_bytes(message: Ballot | SignedShares | SignedShareProof) -> bytes:
     """What the signature of a message is over: everything else in it."""
     parts: tuple[bytes, ...] = (

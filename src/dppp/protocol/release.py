@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gmpy2 import mpz
 
-from dppp.privacy.noise import Binomial
+from dppp.privacy.noise import Binomial, Noise
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.messages import ListHash, QueryId, hash_parts
 from dppp.protocol.task import Task
@@ -46,14 +46,18 @@ def release_answers(
 def ballots_offset(task: Task, ballots: int) -> int:
     """What every sum holds besides votes and centred noise.
 
-    Entries are shifted by the lowest share to be non-negative. Binomial shares are around m/2
-    besides; with an odd number of tosses in all, counts stay half a vote too high, all alike.
+    Entries are shifted by the lowest share to be non-negative.
     """
-    noise = task.noise
-    shift = -sampling_table(noise).lowest * ballots
-    if isinstance(noise, Binomial):
-        shift += noise.tosses_per_teacher * ballots // 2
-    return shift
+    return sum_of_centres(task.noise, ballots) - sampling_table(task.noise).lowest * ballots
+
+
+def sum_of_centres(noise: Noise, ballots: int) -> int:
+    """What the shares of so many ballots add up to on average.
+
+    Binomial shares are around m/2, the others around 0. With an odd number of tosses in all, counts
+    stay half a vote too high, all alike.
+    """
+    return noise.tosses_per_teacher * ballots // 2 if isinstance(noise, Binomial) else 0
 
 
 def choose_label(

@@ -14,7 +14,7 @@ from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import check_absolute_elements
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.share_proofs import ShareProof, verify_shares
@@ -44,6 +44,7 @@ def open_tallies(
     proofs; if they do not open, or for a `paper` key, `proofs` (by teacher) say who is wrong, and
     a teacher without one counts as wrong. Who was left out is in the result. When fewer than t
     are good, or no proofs were given to tell, ``DecryptionError`` names the culprits known.
+    The caller has made sure, by the channel, that each message is from the teacher it names.
     """
     if not ciphertexts:
         raise InputError("there are no ciphertexts to open")
@@ -51,7 +52,7 @@ def open_tallies(
     culprits = _plainly_wrong(public, len(ciphertexts), shares)
     left = _without(shares, culprits)
     _require_threshold(public, left, culprits)
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         try:
             return _combine(public, ciphertexts, left, culprits)
         except DecryptionError as error:
@@ -75,7 +76,9 @@ def _plainly_wrong(
             wrong.add(share.index)
             continue
         try:
-            check_absolute_units(share.elements, public.share_modulus, what="decryption share")
+            check_absolute_elements(
+                share.elements, public.modulus, public.share_modulus, what="decryption share"
+            )
         except InputError:
             wrong.add(share.index)
     return frozenset(wrong)
@@ -133,7 +136,7 @@ def _combine(
     columns = zip(*(share.elements for share in chosen), strict=True)
     work = list(zip(ciphertexts, columns, strict=True))
     openings: tuple[Opening, ...] = ()
-    if public.decryption is Decryption.ROOT:
+    if public.decryption == Decryption.ROOT:
         openings = map_over_cores(lambda pair: root.combine(public, pair[0], subset, pair[1]), work)
         plaintexts = tuple(opening.plaintext for opening in openings)
     else:

@@ -14,7 +14,7 @@ from gmpy2 import mpz
 from dppp.errors import DecryptionError, EncodingError, GroupElementError, InputError
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import check_absolute_elements
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.lagrange import interpolate
 from dppp.paillier.multiexp import multiply_powers
@@ -94,7 +94,8 @@ def _check_parts(
         raise InputError(f"{len(openings)} openings do not fit {len(ciphertexts)} ciphertexts")
     check_ciphertexts(public, ciphertexts)
     try:
-        check_absolute_units([opening.root for opening in openings], public.modulus, what="root")
+        roots = [opening.root for opening in openings]
+        check_absolute_elements(roots, public.modulus, public.modulus, what="root")
     except GroupElementError as error:
         raise DecryptionError(f"an opening is not one of this key: {error}") from error
     for opening in openings:

@@ -1,7 +1,7 @@
 """Decryption shares: what a teacher sends for a batch of tallies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from gmpy2 import mpz
@@ -10,7 +10,7 @@ from dppp.errors import InputError
 from dppp.paillier.decryption import paper, root
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_units
+from dppp.paillier.groups import check_absolute_elements
 from dppp.paillier.keys import (
     KEY_ID_BYTES,
     MOST_TEACHERS,
@@ -31,7 +31,7 @@ class DecryptionShares:
 
     key_id: KeyId
     index: int
-    elements: tuple[mpz, ...]
+    elements: tuple[mpz, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         if len(self.key_id) != KEY_ID_BYTES or not 1 <= self.index <= MOST_TEACHERS:
@@ -58,7 +58,9 @@ class DecryptionShares:
         key_id, index = KeyId(reader.take(KEY_ID_BYTES)), reader.count(2)
         elements = tuple(reader.integer(length) for _ in range(reader.count(4)))
         reader.finish()
-        check_absolute_units(elements, public.share_modulus, what="decryption share")
+        check_absolute_elements(
+            elements, public.modulus, public.share_modulus, what="decryption share"
+        )
         return cls(key_id=key_id, index=index, elements=elements)
 
 
@@ -68,11 +70,13 @@ def make_decryption_shares(
     """A teacher's shares of every ciphertext, made on all cores.
 
     The teacher has decided before that these ciphertexts may be opened: that is the protocol's
-    part. Here they are only checked to be in the group.
+    part, and the key depends on it. Each ciphertext must contain a ballot that this teacher made
+    itself with a fresh blinding, and no ballot may be opened in two tallies: otherwise colluders
+    who hold key shares can factor the modulus (docs/protocol.md, section 7).
     """
     check_ciphertexts(public, ciphertexts)
     exponent = raised_exponent(public, key_share)
-    way = root if public.decryption is Decryption.ROOT else paper
+    way = root if public.decryption == Decryption.ROOT else paper
     elements = map_over_cores(
         lambda ciphertext: way.make_share(public, exponent, ciphertext), ciphertexts
     )

@@ -1,0 +1,81 @@
+"""The same noisy sums without encryption, for fast experiments: protects nobody.
+
+Every vote is visible to this process. Noise comes from the same tables, the budget is kept in the
+same ledger, and a known input is answered from store, so what comes out has the same distribution.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dppp.federation import Outcome
+from dppp.privacy.certificate import Certificate
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_agreement import Agreement
+from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.protocol.inputs import decode_inputs, encode_inputs
+from dppp.protocol.messages import ListHash, QueryId, hash_parts
+from dppp.protocol.release import Answer, choose_label, sum_of_centres
+from dppp.protocol.teacher import Predict
+
+_TASK = hash_parts("dppp simulated task 1", ())
+
+
+class SimulatedFederation:
+    """Answers like a `Federation`, with the models of all teachers in the clear."""
+
+    def __init__(
+        self,
+        *,
+        certificate: Certificate,
+        models: Sequence[Predict],
+        features: int,
+        randomness: RandomSource,
+        abstain_below: int | None = None,
+    ) -> None:
+        self.ledger = Ledger.create(MemoryStore(), teacher="all teachers, simulated")
+        promise = certificate.promise
+        self.ledger.fix_cap("data", epsilon=promise.epsilon, delta=promise.delta)
+        self.ledger.accept("data", Agreement.on_one(certificate, task_id=_TASK))
+        self._certificate = certificate
+        self._models = tuple(models)
+        self._features = features
+        self._randomness = randomness
+        self._abstain_below = abstain_below
+        self._known: dict[bytes, Answer] = {}
+
+    def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
+        """Answers to the inputs; charged like real ones."""
+        inputs = encode_inputs(rows, self._features)
+        new = tuple(dict.fromkeys(each for each in inputs if fresh or each not in self._known))
+        if new:
+            self._known.update(zip(new, self._release(new), strict=True))
+        return Outcome(answers=tuple(self._known[each] for each in inputs), transcript=None)
+
+    def _release(self, inputs: Sequence[bytes]) -> list[Answer]:
+        nonce = self._randomness(16)
+        ids = [QueryId(hash_parts("dppp simulated query 1", (nonce, each))) for each in inputs]
+        batch = ListHash(hash_parts("dppp simulated batch 1", ids))
+        self.ledger.record_ballot(_TASK, batch, ids, b"simulated")
+        counts = self._noisy_counts(inputs)
+        return [
+            Answer(
+                label=choose_label(row, batch, each, abstain_below=self._abstain_below), counts=row
+            )
+            for row, each in zip(counts, ids, strict=True)
+        ]
+
+    def _noisy_counts(self, inputs: Sequence[bytes]) -> list[tuple[int, ...]]:
+        rows = decode_inputs(inputs, self._features)
+        classes = self._certificate.promise.classes
+        counts = np.zeros((len(rows), classes), dtype=np.int64)
+        table = sampling_table(self._certificate.noise)
+        for model in self._models:
+            for row, label in enumerate(model(rows)):
+                if label is not None and 0 <= label < classes:
+                    counts[row, label] += 1
+            counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
+        counts -= sum_of_centres(self._certificate.noise, len(self._models))
+        return [tuple(int(count) for count in row) for row in counts]

@@ -1,0 +1,210 @@
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from dppp.errors import InputError, QueriesExhausted
+from dppp.learning.estimator import EXPECTED_FAILED_CHECKS, PrivateVotingClassifier
+from dppp.privacy.noise import FAMILIES
+
+
+@functools.cache
+def records() -> tuple[np.ndarray, np.ndarray]:
+    rows, labels = make_classification(400, 5, n_informative=4, n_redundant=0, random_state=3)
+    return rows, np.array(["ill", "well"])[labels]
+
+
+def classifier(**changes: Any) -> PrivateVotingClassifier:
+    given = {
+        "n_teachers": 10,
+        "epsilon": 20.0,
+        "delta": 1e-4,
+        "queries": 50,
+        "noise": "skellam",
+        "cryptography": False,
+        "random_state": 0,
+        **changes,
+    }
+    return PrivateVotingClassifier(LogisticRegression(), **given)
+
+
+def test_scikit_learns_own_checks_pass_but_for_those_listed() -> None:
+    checked = PrivateVotingClassifier(
+        LogisticRegression(),
+        n_teachers=3,
+        epsilon=50.0,
+        delta=1e-2,
+        queries=400,
+        noise="skellam",
+        colluders=0,
+        dropouts=0,
+        cryptography=False,
+        random_state=0,
+    )
+    results = check_estimator(
+        checked, expected_failed_checks=EXPECTED_FAILED_CHECKS, on_skip=None, on_fail="raise"
+    )
+    failed = {each["check_name"] for each in results if each["status"] == "xfail"}
+    assert failed == set(EXPECTED_FAILED_CHECKS)
+
+
+def test_it_predicts_labels_and_says_what_they_cost() -> None:
+    rows, labels = records()
+    fitted = classifier(noise="auto").fit(rows[:300], labels[:300])
+    predicted = fitted.predict(rows[300:350])
+    assert set(predicted) <= {"ill", "well"}
+    assert fitted.privacy_spent_["queries"] == 50
+    assert fitted.privacy_spent_["left"] == 0
+    assert fitted.privacy_spent_["epsilon"] <= 20
+    assert fitted.ledger_.data[0].tasks[0].answered == 50
+    assert len(fitted.teachers_) == 10
+    chosen = dict(fitted.certificate_.chosen_from)
+    assert chosen[fitted.certificate_.noise.name] == min(chosen.values())
+
+
+def test_past_the_budget_it_refuses_and_known_inputs_stay_free() -> None:
+    rows, labels = records()
+    fitted = classifier().fit(rows[:300], labels[:300])
+    first = fitted.predict(rows[300:350])
+    assert np.array_equal(fitted.predict(rows[300:350]), first)
+    assert fitted.predict_counts(rows[300:350]).shape == (50, 2)
+    with pytest.raises(QueriesExhausted):
+        fitted.predict(rows[350:351])
+    assert fitted.privacy_spent_["queries"] == 50
+
+
+def test_half_the_queries_cost_less_than_all() -> None:
+    rows, labels = records()
+    fitted = classifier().fit(rows[:300], labels[:300])
+    assert fitted.privacy_spent_["epsilon"] == 0
+    fitted.predict(rows[300:325])
+    assert 0 < fitted.privacy_spent_["epsilon"] < 16
+
+
+def test_it_is_loud_about_a_simulation() -> None:
+    rows, labels = records()
+    fitted = classifier().fit(rows, labels)
+    assert "simulated" in repr(fitted)
+    assert fitted.certificate_.to_json()["simulated"] is True
+    assert not fitted.certificate_.certified
+    assert "simulated" not in repr(classifier(cryptography=True))
+
+
+def test_a_seed_repeats_a_simulation_and_never_real_noise() -> None:
+    rows, labels = records()
+    once, again = (classifier().fit(rows[:300], labels[:300]) for _ in range(2))
+    counts = once.predict_counts(rows[300:350])
+    assert np.array_equal(counts, again.predict_counts(rows[300:350]))
+    other = classifier(random_state=1).fit(rows[:300], labels[:300])
+    assert not np.array_equal(counts, other.predict_counts(rows[300:350]))
+
+
+@functools.cache
+def residuals(cryptography: bool, noise: str) -> np.ndarray:
+    """Noisy counts minus true counts: nothing but noise."""
+    rows, labels = records()
+    fitted = classifier(cryptography=cryptography, noise=noise).fit(rows[:300], labels[:300])
+    asked = rows[300:350]
+    votes = np.array([model.predict(asked) for model in fitted.teachers_])
+    true = np.stack([(votes == name).sum(axis=0) for name in fitted.classes_], axis=1)
+    return (fitted.predict_counts(asked) - true).ravel()
+
+
+@pytest.mark.parametrize("noise", ["skellam", "binomial"])
+def test_counts_have_the_same_distribution_with_and_without_cryptography(noise: str) -> None:
+    real, simulated = residuals(True, noise), residuals(False, noise)
+    assert stats.ks_2samp(real, simulated).pvalue > 1e-6
+    spread = stats.levene(real, simulated).pvalue
+    assert spread > 1e-6
+    assert abs(real.mean() - simulated.mean()) < 6 * real.std() / np.sqrt(50)
+
+
+def test_real_noise_is_not_seeded() -> None:
+    rows, labels = records()
+    once, again = (
+        classifier(cryptography=True, queries=20).fit(rows[:300], labels[:300]) for _ in range(2)
+    )
+    assert not np.array_equal(
+        once.predict_counts(rows[300:320]), again.predict_counts(rows[300:320])
+    )
+    assert once.certificate_.certified
+
+
+def test_owners_of_records_are_respected() -> None:
+    rows, labels = records()
+    owners = np.arange(400) % 10
+    labels = np.where(owners == 7, "well", labels)
+    fitted = classifier().fit(rows, labels, teachers=[f"hospital {each}" for each in owners])
+    assert set(fitted.teachers_[7].predict(rows)) == {"well"}
+
+
+def test_it_works_in_a_pipeline_and_can_be_cloned() -> None:
+    rows, labels = records()
+    piped = make_pipeline(StandardScaler(), classifier()).fit(rows[:300], labels[:300])
+    assert len(piped.predict(rows[300:320])) == 20
+    copied = clone(classifier(epsilon=3.0))
+    assert copied.get_params()["epsilon"] == 3.0
+    assert copied.set_params(queries=7).queries == 7
+
+
+@pytest.mark.parametrize("noise", FAMILIES)
+def test_every_family_serves(noise: str) -> None:
+    rows, labels = records()
+    assert len(classifier(noise=noise).fit(rows[:300], labels[:300]).predict(rows[300:310])) == 10
+
+
+def test_abstentions_are_none() -> None:
+    rows, labels = records()
+    fitted = classifier(abstain_below=10_000).fit(rows[:300], labels[:300])
+    assert fitted.predict(rows[300:303]).tolist() == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "teachers", "reason"),
+    [
+        (np.ones((5, 2)), ["a", "b", "a", "b", "a"], None, "fewer"),
+        (np.ones((20, 2)), ["a"] * 20, None, "one class"),
+        (np.full((20, 2), np.nan), ["a", "b"] * 10, None, "NaN"),
+        (np.ones((20, 2)), ["a", "b"] * 10, [1] * 20, "owner"),
+        (np.ones((20, 2)), ["a", "b"] * 10, list(range(10)), "owner"),
+    ],
+)
+def test_records_that_cannot_be_dealt_are_refused(
+    rows: np.ndarray, labels: list[str], teachers: Any, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        classifier().fit(rows, labels, teachers=teachers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 2}, "delta"),
+        ({"queries": 0}, "queries"),
+        ({"n_teachers": 1}, "teachers"),
+        ({"noise": "laplace"}, "unknown noise"),
+        ({"colluders": 9, "dropouts": 3}, "colluders"),
+    ],
+)
+def test_promises_that_cannot_be_made_are_refused(changes: dict[str, Any], reason: str) -> None:
+    rows, labels = records()
+    with pytest.raises(InputError, match=reason):
+        classifier(**changes).fit(rows, labels)
+
+
+def test_other_estimators_serve_too() -> None:
+    rows, labels = records()
+    given = classifier().set_params(estimator=DecisionTreeClassifier(max_depth=3))
+    assert len(given.fit(rows[:300], labels[:300]).predict(rows[300:305])) == 5
+    plain = PrivateVotingClassifier(cryptography=False, n_teachers=10, queries=5)
+    assert len(plain.fit(rows[:300], labels[:300]).predict(rows[300:305])) == 5

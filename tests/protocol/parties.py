@@ -1,0 +1,288 @@
+"""Real roles on a short key, for tests that attack them; anyone can factor this modulus.
+
+The setting of a federation (key, task, secrets) is dealt once a session from fixed randomness. The
+test holds the primes, so it can open any ballot by itself: what a teacher really encrypted is known
+without asking the code under test.
+"""
+
+import functools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import gmpy2
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gmpy2 import mpz
+from numpy.typing import NDArray
+from tests.vectors.make_paillier import PRIMES
+
+from dppp.paillier.ballot_proofs import prove_ballot
+from dppp.paillier.blinding import BlindingTable
+from dppp.paillier.dealer import DealtKey, deal_from_primes
+from dppp.paillier.encryption import encrypt, read_ciphertexts, write_ciphertexts
+from dppp.paillier.keys import Decryption, PublicKey
+from dppp.privacy.calibration import calibrate
+from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger_agreement import Agreement
+from dppp.privacy.ledger_chain import Head
+from dppp.privacy.ledger_store import HeadMemory, LedgerStore
+from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import (
+    NONCE_BYTES,
+    Ballot,
+    BallotList,
+    BatchId,
+    BatchRequest,
+    Query,
+    ballot_context,
+    batch_id,
+    query_id,
+)
+from dppp.protocol.signing import UNSIGNED, sign, signer_of
+from dppp.protocol.task import Task, TeacherEntry, agree
+from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.wire import decode, encode
+
+CLASSES = ("a", "b", "c")
+QUERIES = 60
+
+
+def seeded(*seed: object) -> random.Random:
+    """Randomness that is the same in every run; nothing here is secret."""
+    return random.Random(repr(seed))  # noqa: S311
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is fixed before the first query, with everybody's secrets."""
+
+    task: Task
+    key: DealtKey = field(repr=False)
+    signing_keys: tuple[Ed25519PrivateKey, ...] = field(repr=False)
+    table: BlindingTable = field(repr=False)
+
+    @property
+    def public(self) -> PublicKey:
+        return self.key.public
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        return tuple(range(1, len(self.task.teachers) + 1))
+
+
+@functools.cache
+def set_up(teachers: int, colluders: int, dropouts: int, name: str = "test") -> Setting:
+    """The setting of a small federation, always the same one for the same arguments."""
+    source = seeded("setting", teachers, colluders, dropouts, name)
+    certificate = calibrate(
+        "skellam",
+        epsilon=30,
+        delta=1e-3,
+        teachers=teachers,
+        colluders=colluders,
+        dropouts=dropouts,
+        queries=QUERIES,
+        classes=len(CLASSES),
+    )
+    key = deal_from_primes(
+        PRIMES,
+        teachers=teachers,
+        threshold=certificate.trust.threshold,
+        s=1,
+        decryption=Decryption.ROOT,
+        random_bytes=source.randbytes,
+        insecure_testing=True,
+    )
+    signing_keys = tuple(
+        Ed25519PrivateKey.from_private_bytes(source.randbytes(32)) for _ in range(teachers)
+    )
+    entries = [
+        TeacherEntry(name=f"teacher {index}", signing_key=each.public_key().public_bytes_raw())
+        for index, each in enumerate(signing_keys, start=1)
+    ]
+    task = agree(
+        name=name,
+        data_id="data",
+        class_names=CLASSES,
+        features=("x",),
+        teachers=entries,
+        certificate=certificate,
+        public=key.public,
+    )
+    table = BlindingTable(key.public, bytes_limit=500_000)
+    return Setting(task=task, key=key, signing_keys=signing_keys, table=table)
+
+
+class RememberedHead:
+    """A head memory that survives what happens to the store."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+
+    def recall(self) -> Head | None:
+        return self.head
+
+    def remember(self, head: Head) -> None:
+        if self.head is None or head.index > self.head.index:
+            self.head = head
+
+
+class RecordedRandomness:
+    """A teacher's source of randomness, which the test can read afterwards."""
+
+    def __init__(self, source: random.Random) -> None:
+        self._source = source
+        self._drawn: list[bytes] = []
+
+    def __call__(self, count: int) -> bytes:
+        data = self._source.randbytes(count)
+        self._drawn.append(data)
+        return data
+
+    def noise(self, task: Task, size: int) -> list[tuple[int, ...]]:
+        """Every draw of `size` noise shares, shifted to be non-negative as in a ballot."""
+        table = sampling_table(task.noise)
+        return [
+            tuple((table.draw(size, lambda _, data=data: data) - table.lowest).tolist())
+            for data in self._drawn
+            if len(data) == 16 * size
+        ]
+
+
+def label_of(teacher: int, value: float) -> int:
+    """What the model of a teacher says: known, and not the same for all."""
+    return (int(value) + teacher % 2) % len(CLASSES)
+
+
+def model_of(teacher: int) -> Predict:
+    def predict(rows: NDArray[np.float64]) -> list[int]:
+        return [label_of(teacher, row[0]) for row in rows]
+
+    return predict
+
+
+def new_ledger(
+    setting: Setting, index: int, store: LedgerStore, heads: HeadMemory | None = None
+) -> Ledger:
+    """The ledger of a teacher that has accepted the task."""
+    task = setting.task
+    ledger = Ledger.create(store, teacher=task.teachers[index - 1].name, heads=heads)
+    ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
+    ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
+    return ledger
+
+
+def new_teacher(
+    setting: Setting,
+    index: int,
+    ledger: Ledger,
+    *,
+    predict: Predict | None = None,
+    randomness: RandomSource | None = None,
+    notes: list[str] | None = None,
+) -> Teacher:
+    source = randomness or seeded("teacher", index, setting.task.name).randbytes
+    return Teacher(
+        index=index,
+        task=setting.task,
+        public=setting.public,
+        key_share=setting.key.shares[index - 1],
+        signer=signer_of(setting.signing_keys[index - 1]),
+        ledger=ledger,
+        predict=predict or model_of(index),
+        draw_blinding=lambda: setting.table.draw(source),
+        randomness=source,
+        note=(notes if notes is not None else []).append,
+    )
+
+
+def request_for(
+    setting: Setting, values: Sequence[float], *, nonce: object = 0, deadline: int = 1000
+) -> BatchRequest:
+    """A batch with one query for each value, under nonces that `nonce` determines."""
+    source = seeded("nonces", nonce)
+    inputs = encode_inputs([[value] for value in values], 1)
+    return BatchRequest(
+        task_id=setting.task.task_id,
+        deadline=deadline,
+        queries=tuple(Query(nonce=source.randbytes(NONCE_BYTES), input=each) for each in inputs),
+    )
+
+
+def batch_of(setting: Setting, request: BatchRequest) -> BatchId:
+    task_id = setting.task.task_id
+    return batch_id(task_id, [query_id(task_id, query) for query in request.queries])
+
+
+def list_of(setting: Setting, batch: BatchId, ballots: Sequence[bytes]) -> bytes:
+    """These ballots as a list, in the order in which they are given."""
+    return encode(BallotList(task_id=setting.task.task_id, batch_id=batch, ballots=tuple(ballots)))
+
+
+def pack_unchecked(setting: Setting, entries: Sequence[int]) -> list[mpz]:
+    """What `Packing.pack` does, for whoever ignores the bound of an entry."""
+    packing = setting.task.packing
+    return [
+        sum((mpz(each) << slot * packing.slot_bits for slot, each in enumerate(part)), mpz(0))
+        for part in (
+            entries[start : start + packing.slots]
+            for start in range(0, len(entries), packing.slots)
+        )
+    ]
+
+
+def cast_anything(
+    setting: Setting,
+    teacher: int,
+    batch: BatchId,
+    plaintexts: Sequence[mpz],
+    *,
+    source: RandomSource,
+    claimed: int | None = None,
+    context: bytes | None = None,
+) -> bytes:
+    """The ballot of a teacher that does not keep the rules, proved and signed all the same.
+
+    `claimed` is whose ballot it says to be, `context` what its proof is bound to.
+    """
+    public, task_id = setting.public, setting.task.task_id
+    index = teacher if claimed is None else claimed
+    blindings = [setting.table.draw(source) for _ in plaintexts]
+    ciphertexts = [
+        encrypt(public, plaintext, blinding)
+        for plaintext, blinding in zip(plaintexts, blindings, strict=True)
+    ]
+    bound_to = ballot_context(task_id, batch, index) if context is None else context
+    proof = prove_ballot(public, ciphertexts, blindings, context=bound_to, random_bytes=source)
+    unsigned = Ballot(
+        task_id=task_id,
+        batch_id=batch,
+        teacher=index,
+        ciphertexts=write_ciphertexts(public, ciphertexts),
+        proof=proof.to_bytes(public),
+        signature=UNSIGNED,
+    )
+    return encode(sign(unsigned, signer_of(setting.signing_keys[teacher - 1])))
+
+
+def open_by_primes(setting: Setting, ballot: bytes) -> list[mpz]:
+    """The plaintexts of a ballot, by factoring: Eq. 1 of the paper undone, without any share."""
+    public = setting.public
+    order = gmpy2.lcm(PRIMES[0] - 1, PRIMES[1] - 1)
+    modulus = public.modulus
+    assert public.s == 1
+    return [
+        (gmpy2.powmod(each, order, modulus**2) - 1)
+        // modulus
+        * gmpy2.invert(order, modulus)
+        % modulus
+        for each in read_ciphertexts(public, decode(ballot, Ballot).ciphertexts)
+    ]
+
+
+def entries_of(setting: Setting, ballot: bytes, queries: int) -> tuple[int, ...]:
+    """The entries of one ballot that was packed by the rules."""
+    count = queries * len(CLASSES)
+    return setting.task.packing.unpack(open_by_primes(setting, ballot), count, contributions=1)

@@ -1,0 +1,95 @@
+"""Small federations for tests: real roles and bytes, short moduli that anyone can factor."""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from tests.vectors.make_paillier import PRIMES
+
+from dppp.federation import Federation, Founded, deliver_here, found
+from dppp.paillier.dealer import DealtKey, deal_from_primes
+from dppp.paillier.keys import Decryption
+from dppp.privacy.calibration import calibrate
+from dppp.privacy.certificate import Certificate
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
+from dppp.protocol.task import Task
+from dppp.protocol.teacher import Predict
+
+FEATURES = ("first", "second")
+CLASS_NAMES = ("no", "yes", "perhaps")
+NOW = 1_000
+DEADLINE = 2_000
+
+
+@functools.cache
+def certificate(
+    teachers: int = 5,
+    colluders: int = 1,
+    dropouts: int = 1,
+    queries: int = 40,
+    noise: str = "skellam",
+) -> Certificate:
+    return calibrate(
+        noise,
+        epsilon=20,
+        delta=1e-4,
+        teachers=teachers,
+        colluders=colluders,
+        dropouts=dropouts,
+        queries=queries,
+        classes=len(CLASS_NAMES),
+    )
+
+
+@functools.cache
+def dealt(teachers: int, threshold: int, s: int = 1) -> DealtKey:
+    return deal_from_primes(
+        PRIMES,
+        teachers=teachers,
+        threshold=threshold,
+        s=s,
+        decryption=Decryption.ROOT,
+        insecure_testing=True,
+    )
+
+
+def first_feature(rows: np.ndarray) -> Sequence[int]:
+    """A model: the class is the first feature."""
+    return [int(row[0]) for row in rows]
+
+
+def small(
+    *,
+    model: Predict = first_feature,
+    abstain_below: int | None = None,
+    of: Certificate | None = None,
+) -> Founded:
+    chosen = of or certificate()
+    return found(
+        name="small",
+        class_names=CLASS_NAMES,
+        features=FEATURES,
+        certificate=chosen,
+        models=[model] * chosen.trust.teachers,
+        abstain_below=abstain_below,
+        key=dealt(chosen.trust.teachers, chosen.trust.threshold),
+    )
+
+
+def federation(founded: Founded, *, without: Sequence[int] = ()) -> Federation:
+    present = {index: each for index, each in founded.teachers.items() if index not in without}
+    return Federation(aggregator=founded.aggregator, deliver=deliver_here(present))
+
+
+def rows(*labels: int) -> np.ndarray:
+    return np.array([[label, position] for position, label in enumerate(labels)], dtype=float)
+
+
+def request_for(task: Task, *labels: int, nonce: int = 0, deadline: int = DEADLINE) -> BatchRequest:
+    inputs = encode_inputs(rows(*labels), len(FEATURES))
+    queries = tuple(
+        Query(nonce=(nonce + position).to_bytes(NONCE_BYTES, "big"), input=each)
+        for position, each in enumerate(inputs)
+    )
+    return BatchRequest(task_id=task.task_id, deadline=deadline, queries=queries)

@@ -1,0 +1,186 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gmpy2 import mpz
+from tests.protocol.small import (
+    NOW,
+    certificate,
+    federation,
+    first_feature,
+    request_for,
+    rows,
+    small,
+)
+
+from dppp.errors import BatchAborted, InputError
+from dppp.federation import Federation, Founded, deliver_here
+from dppp.paillier.decryption.shares import DecryptionShares
+from dppp.privacy.noise import FAMILIES
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import BallotList, SignedShares, batch_id, query_id
+from dppp.protocol.signing import sign
+from dppp.protocol.transcript import Transcript, verify_transcript
+from dppp.protocol.wire import decode, encode
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_batch_is_answered_and_its_transcript_verifies(family: str) -> None:
+    founded = small(of=certificate(noise=family))
+    outcome = federation(founded).ask(rows(*[1] * 20))
+    verified = verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True)
+    assert verified.answers == outcome.answers
+    assert verified.ballots == 5
+    spread = np.sqrt(founded.task.noise.variance * 5 / 3)
+    average = np.mean([answer.counts for answer in outcome.answers], axis=0)
+    assert np.all(np.abs(average - [0, 5, 0]) < 6 * spread / np.sqrt(20) + 0.5)
+
+
+def test_dropouts_within_the_bound_are_survived() -> None:
+    founded = small()
+    outcome = federation(founded, without=[3]).ask(rows(0, 1))
+    assert verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True).ballots == 4
+
+
+def test_one_dropout_too_many_aborts_and_names_the_missing() -> None:
+    founded = small()
+    with pytest.raises(BatchAborted) as caught:
+        federation(founded, without=[2, 5]).ask(rows(0, 1))
+    assert caught.value.missing == (2, 5)
+    assert caught.value.culprits == ()
+
+
+def test_a_dropout_between_vote_and_opening_is_survived() -> None:
+    founded = small()
+    here = deliver_here(founded.teachers)
+
+    def deliver(sends: Sequence[Send], now: int) -> list[tuple[int, bytes]]:
+        return [
+            (teacher, data)
+            for teacher, data in here(sends, now)
+            if not (teacher == 2 and b"decryption shares" in data[:60])
+        ]
+
+    outcome = Federation(aggregator=founded.aggregator, deliver=deliver).ask(rows(0, 1))
+    assert len(outcome.answers) == 2
+
+
+def test_a_wrong_share_is_named_and_replaced() -> None:
+    """Teacher 2 sends shares that are no roots; the others then prove theirs, and it cannot."""
+    founded = small()
+    here = deliver_here(founded.teachers)
+    asked: list[int] = []
+
+    def deliver(sends: Sequence[Send], now: int) -> list[tuple[int, bytes]]:
+        replies = here(sends, now)
+        asked.extend(teacher for teacher, data in replies if b"share proof" in data[:60])
+        return [
+            (teacher, with_wrong_shares(founded, data) if is_shares(teacher, data) else data)
+            for teacher, data in replies
+        ]
+
+    def is_shares(teacher: int, data: bytes) -> bool:
+        return teacher == 2 and b"decryption shares" in data[:60]
+
+    outcome = Federation(aggregator=founded.aggregator, deliver=deliver).ask(rows(0, 1))
+    assert len(outcome.answers) == 2
+    identifier = decode(outcome.transcript.ballot_list, BallotList).batch_id
+    assert list(founded.aggregator.faults(identifier)) == [2]
+    assert set(asked) >= {1, 3, 4, 5}
+
+
+def with_wrong_shares(founded: Founded, data: bytes) -> bytes:
+    public = founded.key.public
+    message = decode(data, SignedShares)
+    shares = DecryptionShares.from_bytes(public, message.shares)
+    wrong = replace(shares, elements=tuple(mpz(4) for _ in shares.elements))
+    forged = replace(message, shares=wrong.to_bytes(public))
+    return encode(sign(forged, founded.teachers[2]._signer))
+
+
+def test_a_known_input_costs_nothing_and_a_fresh_one_does() -> None:
+    founded = small()
+    parties = federation(founded)
+    first = parties.ask(rows(1, 2))
+    again = parties.ask(rows(1, 2, 0))
+    assert again.answers[:2] == first.answers
+    assert again.transcript is not None
+    assert len(again.transcript.answers) == 1
+    assert parties.ask(rows(1, 2)).transcript is None
+    assert spent(founded) == 3
+    assert parties.ask(rows(1, 2), fresh=True).transcript is not None
+    assert spent(founded) == 5
+
+
+def test_the_same_input_twice_in_a_batch_is_asked_once() -> None:
+    founded = small()
+    outcome = federation(founded).ask([[1, 0], [2, 0], [1, 0]])
+    assert outcome.answers[0] == outcome.answers[2]
+    assert spent(founded) == 2
+
+
+def spent(founded: Founded) -> int:
+    return founded.ledgers[1].summary().data[0].tasks[0].answered
+
+
+def test_a_known_input_is_answered_from_the_store() -> None:
+    founded = small()
+    outcome = federation(founded).ask(rows(1))
+    data = np.array([1.0, 0.0]).tobytes()
+    assert founded.aggregator.known_answer(data) == outcome.answers[0]
+    assert founded.aggregator.known_answer(bytes(16)) is None
+
+
+def test_abstention_follows_the_threshold() -> None:
+    founded = small(abstain_below=10_000)
+    assert all(each.label is None for each in federation(founded).ask(rows(0, 1, 2)).answers)
+
+
+def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
+    founded = small()
+    store = MemoryBatchStore()
+    here = deliver_here(founded.teachers)
+
+    def fresh() -> Aggregator:
+        return Aggregator(task=founded.task, public=founded.key.public, store=store)
+
+    request = request_for(founded.task, 1, 2)
+    ids = [query_id(founded.task.task_id, query) for query in request.queries]
+    identifier = batch_id(founded.task.task_id, ids)
+    aggregator = fresh()
+    replies = here(aggregator.start(request, now=NOW), NOW)
+    aggregator = fresh()  # crashed with all ballots on their way
+    sends = aggregator.resume(now=NOW)
+    assert len(sends) == 5
+    replies = here(sends, NOW)
+    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW)]
+    aggregator = fresh()  # crashed with the list closed and sent
+    resent = aggregator.resume(now=NOW)
+    assert {send.data for send in resent} == {send.data for send in sends}
+    for who, data in here(resent, NOW):
+        aggregator.receive(who, data, now=NOW)
+    outcome = aggregator.outcome(identifier)
+    assert isinstance(outcome, Transcript)
+    again = fresh()
+    assert again.resume(now=NOW) == []
+    assert again.outcome(identifier) == outcome
+
+
+def test_a_request_for_another_task_or_with_bad_inputs_is_refused() -> None:
+    founded = small()
+    request = request_for(founded.task, 1)
+    for broken in (
+        replace(request, task_id=bytes(32)),
+        replace(request, deadline=NOW - 1),
+        replace(request, queries=(replace(request.queries[0], input=b"x"),)),
+    ):
+        with pytest.raises(InputError):
+            founded.aggregator.start(broken, now=NOW)
+
+
+def test_noise_is_there_for_every_query() -> None:
+    founded = small(model=first_feature)
+    outcome = federation(founded).ask(rows(*[0] * 40))
+    assert len({answer.counts for answer in outcome.answers}) > 30

@@ -1,0 +1,162 @@
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, dealt, small
+from tests.vectors.make_paillier import PRIMES
+
+from dppp.errors import TaskError, WireError
+from dppp.paillier.dealer import deal_from_primes
+from dppp.paillier.keys import Decryption
+from dppp.privacy.calibration import calibrate
+from dppp.privacy.noise import FAMILIES, Skellam
+from dppp.privacy.sampling import sampling_table
+from dppp.protocol.task import NoiseTerms, Task, TeacherEntry, agree
+from dppp.protocol.wire import decode, encode
+
+
+def changed(**changes: Any) -> Task:
+    return dataclasses.replace(small().task, **changes)
+
+
+def test_a_task_survives_the_wire_and_keeps_its_hash() -> None:
+    task = small().task
+    again = decode(encode(task), Task)
+    assert again == task
+    assert again.task_id == task.task_id
+
+
+def test_every_term_changes_the_hash() -> None:
+    task = small().task
+    others = [
+        dataclasses.replace(task, name="other"),
+        dataclasses.replace(task, data_id="other"),
+        dataclasses.replace(task, class_names=("no", "yes", "maybe")),
+        dataclasses.replace(task, features=("first", "third")),
+        dataclasses.replace(task, teachers=tuple(reversed(task.teachers))),
+        dataclasses.replace(task, epsilon=task.epsilon * 1.5),
+        dataclasses.replace(task, queries=task.queries - 1),
+        dataclasses.replace(task, abstain_below=3),
+        dataclasses.replace(task, key_id=bytes(32)),
+    ]
+    assert len({each.task_id for each in (task, *others)}) == len(others) + 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_task_takes_any_certified_family(family: str) -> None:
+    founded = small(of=certificate(noise=family))
+    assert founded.task.noise == certificate(noise=family).noise
+    assert founded.task.certificate.certified
+    table = sampling_table(founded.task.noise)
+    assert founded.task.entry_bound == 1 + table.highest - table.lowest
+
+
+def test_an_uncertified_task_cannot_exist() -> None:
+    weak = calibrate(
+        "discrete-gaussian",
+        epsilon=1,
+        delta=1e-5,
+        teachers=5,
+        colluders=1,
+        dropouts=1,
+        calibration="paper",
+        classes=3,
+    )
+    entries = small().task.teachers
+    with pytest.raises(TaskError, match="not certified"):
+        agree(
+            name="weak",
+            data_id="data",
+            class_names=CLASS_NAMES,
+            features=FEATURES,
+            teachers=entries,
+            certificate=weak,
+            public=dealt(5, 4).public,
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"queries": 4000}, "not certified"),
+        ({"delta": 1e-12}, "not certified"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"colluders": 0}, "shares"),
+        ({"colluders": 4}, "below teachers"),
+        ({"colluders": 2, "dropouts": 2}, "threshold"),
+        ({"class_names": ("one",)}, "classes"),
+        ({"class_names": ("one", "one", "two")}, "different"),
+        ({"class_names": ("one", "", "two")}, "printable"),
+        ({"features": ()}, "features"),
+        ({"name": "line\nbreak"}, "printable"),
+        ({"entry_bound": 5}, "entries"),
+        ({"key_id": b"short"}, "32"),
+        ({"plaintext_bits": 4}, "slot"),
+        ({"noise_terms": NoiseTerms(family="laplace", parameters=(1.0,), shares=3)}, "laplace"),
+        ({"noise_terms": NoiseTerms(family="skellam", parameters=(), shares=3)}, "parameters"),
+        (
+            {"noise_terms": NoiseTerms(family="binomial", parameters=(30.5,), shares=3)},
+            "whole number",
+        ),
+    ],
+)
+def test_a_task_that_contradicts_itself_cannot_exist(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(TaskError, match=reason):
+        changed(**changes)
+
+
+def test_two_teachers_cannot_share_a_key() -> None:
+    entry = small().task.teachers[0]
+    twin = TeacherEntry(name="twin", signing_key=entry.signing_key)
+    with pytest.raises(TaskError, match="signing keys"):
+        changed(teachers=(entry, twin, *small().task.teachers[2:]))
+
+
+def test_a_foreign_key_is_refused() -> None:
+    task = small().task
+    for public in (dealt(5, 3).public, dealt(6, 4).public, dealt(5, 4, s=2).public):
+        with pytest.raises(TaskError, match="public key"):
+            task.require_key(public)
+
+
+def test_the_papers_decryption_is_refused() -> None:
+    paper = deal_from_primes(
+        PRIMES, teachers=5, threshold=4, s=1, decryption=Decryption.PAPER, insecure_testing=True
+    )
+    with pytest.raises(TaskError, match="root"):
+        agree(
+            name="paper",
+            data_id="data",
+            class_names=CLASS_NAMES,
+            features=FEATURES,
+            teachers=small().task.teachers,
+            certificate=certificate(),
+            public=paper.public,
+        )
+
+
+def test_noise_for_other_numbers_is_refused() -> None:
+    with pytest.raises(TaskError, match="calibrated for 5"):
+        agree(
+            name="few",
+            data_id="data",
+            class_names=CLASS_NAMES,
+            features=FEATURES,
+            teachers=small().task.teachers[:4],
+            certificate=certificate(),
+            public=dealt(5, 4).public,
+        )
+    with pytest.raises(TaskError, match="shares"):
+        changed(noise_terms=NoiseTerms.of(Skellam(share_variance=9.0, shares=5)))
+
+
+def test_a_task_with_a_forged_bound_is_refused_from_the_wire() -> None:
+    data = encode(small().task)
+    assert b"entry_bound" in data
+    forged = data.replace(b"small", b"smell")
+    assert decode(forged, Task).task_id != small().task.task_id
+    with pytest.raises((WireError, TaskError)):
+        decode(data.replace(b"entry_bound", b"entry_bouns"), Task)

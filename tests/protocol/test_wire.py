@@ -1,0 +1,84 @@
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dppp.errors import WireError
+from dppp.protocol.messages import Ballot, BatchRequest, Query
+from dppp.protocol.wire import VERSION, decode, encode, kind_of
+
+REQUEST = BatchRequest(
+    task_id=bytes(32),  # type: ignore[arg-type]
+    deadline=7,
+    queries=(Query(nonce=bytes(16), input=b"abc"),),
+)
+
+
+def plain(**changes: object) -> dict[str, object]:
+    """The request as the map that goes on the wire, changed."""
+    fields = msgpack.unpackb(encode(REQUEST))
+    fields.update(changes)
+    return {name: value for name, value in fields.items() if value != "LEFT OUT"}
+
+
+def packed(fields: object) -> bytes:
+    return msgpack.packb(fields, use_bin_type=True)
+
+
+def test_a_message_comes_back_as_it_went() -> None:
+    assert decode(encode(REQUEST), BatchRequest) == REQUEST
+    assert kind_of(encode(REQUEST)) == "batch request"
+
+
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=5))
+def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
+    queries = tuple(Query(nonce=bytes(16), input=each) for each in inputs)
+    request = BatchRequest(task_id=bytes(32), deadline=0, queries=queries)  # type: ignore[arg-type]
+    assert decode(encode(request), BatchRequest) == request
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not a batch request"),
+        (b"\xc1", "not a batch request"),
+        (b"\x93\x01\x02\x03", "no map"),
+        (encode(REQUEST)[:-1], "not a batch request"),
+        (encode(REQUEST) + b"\x00", "not a batch request"),
+        (packed(plain(extra=1)), "fields"),
+        (packed(plain(deadline="LEFT OUT")), "fields"),
+        (packed(plain(version=VERSION + 1)), "version"),
+        (packed(plain(kind="ballot")), "not a batch request"),
+        (packed(plain(deadline="7")), "expected int"),
+        (packed(plain(deadline=True)), "expected int"),
+        (packed(plain(deadline=7.0)), "expected int"),
+        (packed(plain(deadline=2**63)), "out of range"),
+        (packed(plain(task_id="x" * 32)), "expected bytes"),
+        (packed(plain(task_id=bytes(31))), "32"),
+        (packed(plain(queries=[])), "1 to"),
+        (packed(plain(queries={})), "expected a list"),
+        (packed(plain(queries=[7])), "fields"),
+        (packed(plain(queries=[{"nonce": bytes(15), "input": b""}])), "16"),
+        (packed(dict(reversed(plain().items()))), "canonical"),
+        (packed(plain(deadline=7)).replace(b"\x07", b"\xcc\x07", 1), "canonical"),
+        (b"\x81" * 600, "not a batch request"),
+        (b"\x91" * 5000 + b"\x00", "not a batch request"),
+        (b"\xdf\xff\xff\xff\xff", "not a batch request"),
+        (packed({1: 2}), "not a batch request"),
+    ],
+)
+def test_what_is_not_a_canonical_message_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(WireError, match=reason):
+        decode(data, BatchRequest)
+
+
+def test_the_size_is_checked_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(msgpack, "unpackb", lambda *_, **__: pytest.fail("parsed"))
+    with pytest.raises(WireError, match="nothing was parsed"):
+        decode(bytes(Ballot.SIZE_LIMIT + 1), Ballot)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"\x80", packed({"kind": "x"}), packed([1, 2])])
+def test_bytes_without_a_kind_are_refused(data: bytes) -> None:
+    with pytest.raises(WireError):
+        kind_of(data)
