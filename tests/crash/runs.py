@@ -110,7 +110,7 @@ class _TeacherRun:
 
     def ask(self, request: BatchRequest) -> Transcript | Abort:
         sends = self.aggregator.start(request, now=NOW)
-        for waited in range(_MOST_ROUNDS):
+        for later in range(_MOST_ROUNDS):
             replies = [(send.teacher, each) for send in sends for each in self._deliver(send)]
             sends = [
                 each
@@ -122,9 +122,8 @@ class _TeacherRun:
                 return outcome
             if not self.teacher.is_alive:
                 self.come_back()
-            # A teacher that was made to serve another list gives no more: time passes, and the
-            # aggregator asks those whom it had not drawn.
-            sends = sends or self.aggregator.tick(NOW + waited) or self.aggregator.remind()
+            sends = sends or self.aggregator.tick(NOW + _SECONDS_A_ROUND * later)
+            sends = sends or self.aggregator.remind()
         raise AssertionError("the batch came to no end")
 
     def come_back(self) -> None:

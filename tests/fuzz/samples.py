@@ -205,6 +205,7 @@ def make_samples() -> Samples:
     messages[SignedShares.KIND] = made[1][0].handle(messages[BallotList.KIND], now=NOW)
     proof_request = encode(ProofRequest(ballot_list=messages[BallotList.KIND]))
     messages[ProofRequest.KIND] = proof_request
+    made[1][0].handle(messages[BallotList.KIND], now=NOW)  # it may not have been asked for shares
     messages[SignedShareProof.KIND] = made[1][0].handle(proof_request, now=NOW)
     messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
     outcome = aggregator.outcome(identify(request))

@@ -30,7 +30,7 @@ LEDGER = [name for name in DECODERS if name.startswith("ledger")]
 
 tried = settings(
     max_examples=EXAMPLES,
-    deadline=10_000,
+    deadline=None,
     derandomize=not IS_SOAK,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -13,6 +13,7 @@ import functools
 import math
 import types
 import typing
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgpack
@@ -118,14 +119,25 @@ class _Reader:
 
     def message(self, expected: type[Message]) -> Any:
         """The whole of the bytes as one message."""
-        fields = self._unpacker.read_map_header()
+        fields = self._open(
+            self._unpacker.read_map_header, f"these bytes are not a {expected.KIND}: no map"
+        )
         for name, value in (("version", VERSION), ("kind", expected.KIND)):
             if self._unpacker.unpack() != name or self._unpacker.unpack() != value:
-                raise WireError(f"these bytes are not a {expected.KIND} of version {VERSION}")
+                raise WireError(
+                    f"these bytes are not a {expected.KIND} of version {VERSION} in canonical form"
+                )
         message = self._fields(expected, fields - 2, expected.KIND)
         if self._unpacker.tell() != self._size:
-            raise WireError(f"a {expected.KIND} has bytes after its end; get it again")
+            raise WireError(f"these bytes are not a {expected.KIND}: there are more after its end")
         return message
+
+    def _open(self, read_header: Callable[[], int], otherwise: str) -> int:
+        """The length of the map or list that starts here."""
+        try:
+            return read_header()
+        except (ValueError, msgpack.exceptions.UnpackException) as error:
+            raise WireError(otherwise) from error
 
     def _fields(self, expected: type, count: int, where: str) -> Any:
         schema = _schema(expected)
@@ -142,10 +154,12 @@ class _Reader:
     def _value(self, hint: Any, where: str) -> Any:
         if typing.get_origin(hint) is tuple:
             inner = typing.get_args(hint)[0]
-            count = self._unpacker.read_array_header()
+            count = self._open(self._unpacker.read_array_header, f"{where}: expected a list")
             return tuple(self._value(inner, where) for _ in range(count))
         if dataclasses.is_dataclass(hint):
-            return self._fields(typing.cast(type, hint), self._unpacker.read_map_header(), where)
+            kind = typing.cast(type, hint)
+            otherwise = f"{where}: expected the fields {list(_schema(kind))}"
+            return self._fields(kind, self._open(self._unpacker.read_map_header, otherwise), where)
         value = self._unpacker.unpack()
         if typing.get_origin(hint) is types.UnionType:
             hint, nothing = typing.get_args(hint)
