@@ -1,0 +1,1 @@
+"""For the person who has data: models, an estimator, planning, a student."""

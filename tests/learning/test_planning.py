@@ -1,0 +1,118 @@
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dppp.errors import InputError
+from dppp.learning.votes import count_votes
+from dppp.learning.winning import (
+    ExpectedMargin,
+    Race,
+    accuracy_of,
+    accuracy_without_noise,
+)
+from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
+
+
+def chance_by_enumeration(votes: tuple[int, ...], right: int, tosses: int) -> Fraction:
+    """Every outcome of every coin of every class."""
+    won, outcomes = Fraction(0), 0
+    coins = list(itertools.product((0, 1), repeat=tosses))
+    for noise in itertools.product([sum(coin) for coin in coins], repeat=len(votes)):
+        counts = [vote + heads for vote, heads in zip(votes, noise, strict=True)]
+        outcomes += 1
+        if counts[right] == max(counts):
+            won += Fraction(1, counts.count(max(counts)))
+    return won / outcomes
+
+
+@pytest.mark.parametrize("votes", [(2, 1, 0), (1, 1, 1), (0, 2, 2), (3, 0, 0), (0, 5, 1)])
+@pytest.mark.parametrize("right", [0, 1])
+def test_the_chance_is_that_of_all_outcomes_counted(votes: tuple[int, ...], right: int) -> None:
+    leads = tuple(votes[right] - vote for place, vote in enumerate(votes) if place != right)
+    found = accuracy_of((Race(leads=leads, weight=1.0),), Binomial(total_tosses=3))
+    assert found == pytest.approx(float(chance_by_enumeration(votes, right, 3)), abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Skellam(share_variance=300.0, shares=40),
+        Polya(shape=64, ratio=0.92, shares=40),
+        DiscreteGaussian(share_sigma=12.0, shares=40),
+        Binomial(total_tosses=40_000),
+    ],
+)
+def test_few_points_of_wide_noise_say_what_all_points_say(noise: Noise) -> None:
+    leads = (30, 60, 60, 100)
+    masses = pmf_of(noise).masses
+    below = np.concatenate(([0.0], np.cumsum(masses)))
+    places = np.arange(len(masses))
+    won = np.zeros(len(masses))
+    for ticket, weight in zip(*np.polynomial.legendre.leggauss(3), strict=True):
+        product = np.ones(len(masses))
+        for lead in leads:
+            at = np.where(places + lead < len(masses), masses[(places + lead) % len(masses)], 0)
+            product *= below[np.minimum(places + lead, len(masses))] + at * (ticket + 1) / 2
+        won += weight / 2 * product
+    found = accuracy_of((Race(leads=leads, weight=1.0),), noise)
+    assert found == pytest.approx(float(np.dot(masses, won)), abs=1e-10)
+
+
+def test_the_chances_of_all_classes_add_up_to_one() -> None:
+    votes = (7, 5, 5, 1)
+    noise = Skellam(share_variance=2.0, shares=9)
+    races = (
+        Race(leads=tuple(mine - other for k, other in enumerate(votes) if k != j), weight=1.0)
+        for j, mine in enumerate(votes)
+    )
+    assert sum(accuracy_of((race,), noise) for race in races) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_larger_margin_is_found_more_often() -> None:
+    noise = Skellam(share_variance=1.0, shares=100)
+    found = [accuracy_of(ExpectedMargin(margin=m).races(100), noise) for m in (0.05, 0.101, 0.2, 1)]
+    assert found == sorted(found)
+    assert len(set(found)) == 4
+
+
+def test_a_vote_matrix_is_counted() -> None:
+    votes = count_votes([[0, 0, 2], [1, 1, 1]], [2, 1])
+    assert votes.counts.tolist() == [[2, 0, 1], [0, 3, 0]]
+    assert (votes.teachers, votes.classes) == (3, 3)
+    assert accuracy_without_noise(votes.races(3)) == 0.5
+    named = count_votes(np.array([["cat", "cat", "dog"]]))
+    assert named.counts.tolist() == [[2, 1]]
+    assert count_votes([["0", "1.0", "1"]], classes=4).counts.tolist() == [[1, 2, 0, 0]]
+
+
+def test_any_of_two_leaders_may_win_without_a_label() -> None:
+    assert accuracy_without_noise(count_votes([[0, 1, 0, 1, 2]]).races(5)) == 1.0
+    assert accuracy_without_noise(count_votes([[0, 1, 0, 1, 2]], [1]).races(5)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("votes", "labels", "classes", "word"),
+    [
+        ([[0, 1], [1]], None, None, "query 2 has 1 votes"),
+        ([[0, float("nan")]], None, None, "missing"),
+        ([["a", ""]], None, None, "missing"),
+        ([[0, 3]], None, 3, "unknown class 3"),
+        ([[0, -1]], None, None, "unknown class -1"),
+        ([[0, 0.5]], None, None, "unknown class 0.5"),
+        ([[0, float("inf")]], None, None, "unknown class inf"),
+        ([[0, 10**12]], None, None, "without gaps"),
+        ([["a", "b"]], ["c"], None, "unknown class 'c'"),
+        ([["a", "b", "c"]], None, 2, "unknown class c"),
+        ([[0, 1]], [0, 1], None, "2 labels"),
+        ([], None, None, "no query"),
+        (3, None, None, "a table"),
+        ([[0, 1]], None, 1, "classes"),
+    ],
+)
+def test_votes_that_cannot_be_counted_are_refused(
+    votes: object, labels: object, classes: int | None, word: str
+) -> None:
+    with pytest.raises(InputError, match=word.replace("(", "\\(")):
+        count_votes(votes, labels, classes=classes)
