@@ -1,10 +1,12 @@
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dppp.errors import InputError
+from dppp.learning.planning import Plan, noise_of_all, plan
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import (
     ExpectedMargin,
@@ -12,7 +14,8 @@ from dppp.learning.winning import (
     accuracy_of,
     accuracy_without_noise,
 )
-from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
+from dppp.privacy.calibration import calibrate
+from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
 
 
 def chance_by_enumeration(votes: tuple[int, ...], right: int, tosses: int) -> Fraction:
@@ -40,6 +43,8 @@ def test_the_chance_is_that_of_all_outcomes_counted(votes: tuple[int, ...], righ
     [
         Skellam(share_variance=300.0, shares=40),
         Polya(shape=64, ratio=0.92, shares=40),
+        Polya(shape=9, ratio=0.98, shares=40),
+        Polya(shape=1.4, ratio=0.99, shares=40),
         DiscreteGaussian(share_sigma=12.0, shares=40),
         Binomial(total_tosses=40_000),
     ],
@@ -116,3 +121,82 @@ def test_votes_that_cannot_be_counted_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=word.replace("(", "\\(")):
         count_votes(votes, labels, classes=classes)
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    return plan(
+        teachers=20, accuracy_margin=0.5, classes=3, queries=1, epsilon=2.0, epsilons=(0.2, 0.5, 1)
+    )
+
+
+def test_accuracy_grows_with_epsilon_for_every_family(made: Plan) -> None:
+    for name in FAMILIES:
+        found = [each.accuracy for each in made.by_epsilon if each.noise == name]
+        assert len(found) == 4
+        assert found == sorted(found)
+
+
+def test_accuracy_falls_as_queries_grow(made: Plan) -> None:
+    found = [each.accuracy for each in made.by_queries]
+    assert [each.queries for each in made.by_queries] == [1, 10, 100, 1_000, 10_000]
+    assert found == sorted(found, reverse=True)
+
+
+def test_the_noise_of_all_teachers_is_more_than_what_is_promised(made: Plan) -> None:
+    for each in made.by_epsilon:
+        assert each.tally_variance == pytest.approx(each.variance * 20 / 14)
+
+
+def test_the_queries_bought_reach_the_target_and_one_step_more_does_not(made: Plan) -> None:
+    def accuracy(queries: int) -> float:
+        names = ("skellam", "polya") if queries < 10 else ("skellam",)
+        found = [
+            calibrate(n, epsilon=2.0, delta=1e-5, teachers=20, queries=queries, classes=3).noise
+            for n in names
+        ]
+        best = min(found, key=lambda noise: noise.variance)
+        return accuracy_of(made.votes.races(20), noise_of_all(best, 20))
+
+    assert made.most_queries is not None
+    assert accuracy(made.most_queries) >= 0.9
+    assert accuracy(math.ceil(made.most_queries * 1.3) + 1) < 0.9
+
+
+def test_the_fewest_teachers_reach_the_target_and_none_below_does(made: Plan) -> None:
+    def accuracy(teachers: int) -> float:
+        noise = calibrate("polya", epsilon=2.0, delta=1e-5, teachers=teachers, classes=3).noise
+        return accuracy_of(made.votes.races(teachers), noise_of_all(noise, teachers))
+
+    fewest = made.fewest_teachers
+    assert fewest is not None
+    assert accuracy(fewest) >= 0.9
+    assert all(accuracy(fewer) < 0.9 for fewer in range(3, fewest))
+
+
+def test_teachers_who_are_mostly_wrong_never_become_useful() -> None:
+    votes = [[0, 0, 1], [1, 1, 0], [0, 0, 0]]
+    found = plan(votes=votes, labels=[1, 0, 0], epsilon=8.0, queries=1, epsilons=())
+    assert found.right_means == "label"
+    assert found.accuracy_without_noise == pytest.approx(1 / 3)
+    assert found.most_queries is None
+    assert found.fewest_teachers is None
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.1, 1.5, math.nan])
+def test_a_margin_that_is_none_is_refused(margin: float) -> None:
+    with pytest.raises(InputError, match="margin"):
+        plan(teachers=20, accuracy_margin=margin)
+
+
+def test_votes_and_margin_and_teachers_must_agree() -> None:
+    with pytest.raises(InputError, match="either"):
+        plan(teachers=20)
+    with pytest.raises(InputError, match="either"):
+        plan(teachers=20, accuracy_margin=0.4, votes=[[0, 1]])
+    with pytest.raises(InputError, match="how many teachers"):
+        plan(accuracy_margin=0.4)
+    with pytest.raises(InputError, match="of 2 teachers"):
+        plan(teachers=3, votes=[[0, 1]])
+    with pytest.raises(InputError, match="target"):
+        plan(teachers=20, accuracy_margin=0.4, target_accuracy=1.2)

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import bench, demo, keys, ledger, privacy, verify
+from dppp.cli import bench, demo, keys, ledger, plan, privacy, verify
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ app.command()(demo.demo)
 app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)
+app.command()(plan.plan)
 app.add_typer(keys.app, name="keys")
 app.add_typer(ledger.app, name="ledger")
 app.command()(verify.verify)
