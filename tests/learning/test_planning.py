@@ -126,14 +126,14 @@ def test_votes_that_cannot_be_counted_are_refused(
 @pytest.fixture(scope="module")
 def made() -> Plan:
     return plan(
-        teachers=20, accuracy_margin=0.5, classes=3, queries=1, epsilon=2.0, epsilons=(0.2, 0.5, 1)
+        teachers=20, accuracy_margin=0.5, classes=3, queries=1, epsilon=2.0, epsilons=(0.5, 1)
     )
 
 
 def test_accuracy_grows_with_epsilon_for_every_family(made: Plan) -> None:
     for name in FAMILIES:
         found = [each.accuracy for each in made.by_epsilon if each.noise == name]
-        assert len(found) == 4
+        assert len(found) == 3
         assert found == sorted(found)
 
 
@@ -150,17 +150,15 @@ def test_the_noise_of_all_teachers_is_more_than_what_is_promised(made: Plan) -> 
 
 def test_the_queries_bought_reach_the_target_and_one_step_more_does_not(made: Plan) -> None:
     def accuracy(queries: int) -> float:
-        names = ("skellam", "polya") if queries < 10 else ("skellam",)
-        found = [
-            calibrate(n, epsilon=2.0, delta=1e-5, teachers=20, queries=queries, classes=3).noise
-            for n in names
-        ]
-        best = min(found, key=lambda noise: noise.variance)
-        return accuracy_of(made.votes.races(20), noise_of_all(best, 20))
+        noise = calibrate(
+            "polya", epsilon=2.0, delta=1e-5, teachers=20, queries=queries, classes=3
+        ).noise
+        return accuracy_of(made.votes.races(20), noise_of_all(noise, 20))
 
     assert made.most_queries is not None
     assert accuracy(made.most_queries) >= 0.9
-    assert accuracy(math.ceil(made.most_queries * 1.3) + 1) < 0.9
+    assert accuracy(made.most_queries + 1) < 0.9
+    assert made.most_queries < 9
 
 
 def test_the_fewest_teachers_reach_the_target_and_none_below_does(made: Plan) -> None:
@@ -175,8 +173,8 @@ def test_the_fewest_teachers_reach_the_target_and_none_below_does(made: Plan) ->
 
 
 def test_teachers_who_are_mostly_wrong_never_become_useful() -> None:
-    votes = [[0, 0, 1], [1, 1, 0], [0, 0, 0]]
-    found = plan(votes=votes, labels=[1, 0, 0], epsilon=8.0, queries=1, epsilons=())
+    votes = [[0] * 13 + [1] * 7, [1] * 13 + [2] * 7, [0] * 20]
+    found = plan(votes=votes, labels=[1, 0, 0], epsilon=2.0, queries=1, epsilons=())
     assert found.right_means == "label"
     assert found.accuracy_without_noise == pytest.approx(1 / 3)
     assert found.most_queries is None

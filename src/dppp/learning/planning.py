@@ -165,14 +165,13 @@ def _votes(
 
 
 class _Planner:
-    """One set of votes and a promise, with the calibrations made so far."""
+    """One set of votes and a promise."""
 
     def __init__(self, votes: Votes, trust: Trust, promise: Promise) -> None:
         self._votes = votes
         self._trust = trust
         self._promise = promise
         self._races = votes.races(trust.teachers)
-        self._noise = functools.cache(self._calibrate)
         self.best = functools.cache(self._best)
 
     def each_family(self, epsilons: Sequence[float]) -> Iterator[Outlook]:
@@ -194,9 +193,9 @@ class _Planner:
         found = [self._noise(name, self._promise.epsilon, queries) for name in names]
         return min(found, key=lambda noise: noise.variance)
 
-    def _calibrate(self, name: str, epsilon: float, queries: int) -> Noise:
+    def _noise(self, name: str, epsilon: float, queries: int) -> Noise:
         promise = replace(self._promise, epsilon=epsilon, queries=queries)
-        return calibrate_for(name, promise, self._trust).noise
+        return _calibrated(name, promise, self._trust)
 
     def _outlook(self, noise: Noise, epsilon: float, queries: int) -> Outlook:
         tally = noise_of_all(noise, self._trust.teachers)
@@ -266,6 +265,12 @@ class _Planner:
             )
         except InputError:
             return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _calibrated(name: str, promise: Promise, trust: Trust) -> Noise:
+    """Calibrate once: people change the margin or the target and ask again."""
+    return calibrate_for(name, promise, trust).noise
 
 
 def noise_of_all(noise: Noise, teachers: int) -> Noise:
