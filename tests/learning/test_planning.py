@@ -198,3 +198,11 @@ def test_votes_and_margin_and_teachers_must_agree() -> None:
         plan(teachers=3, votes=[[0, 1]])
     with pytest.raises(InputError, match="target"):
         plan(teachers=20, accuracy_margin=0.4, target_accuracy=1.2)
+
+
+def test_a_small_delta_ends_the_queries_where_it_cannot_be_certified() -> None:
+    found = plan(
+        teachers=20, accuracy_margin=0.5, classes=3, queries=1, epsilon=8, delta=1e-12, epsilons=()
+    )
+    assert [each.queries for each in found.by_queries] == [1]
+    assert found.most_queries is not None

@@ -21,6 +21,7 @@ from typing import Any
 from dppp.errors import InputError, UncertifiedError
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import ExpectedMargin, Votes, accuracy_of, accuracy_without_noise
+from dppp.privacy.accounting import least_delta
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Promise
 from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise, Polya, Skellam
@@ -127,7 +128,6 @@ def plan(
     promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=given.classes)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     planner = _Planner(given, trust, promise)
-    by_queries = tuple(planner.best(count) for count in QUERIES)
     return Plan(
         votes=given,
         trust=trust,
@@ -135,7 +135,7 @@ def plan(
         target_accuracy=target_accuracy,
         accuracy_without_noise=accuracy_without_noise(given.races(teachers)),
         by_epsilon=tuple(planner.each_family(sorted({*epsilons, epsilon}))),
-        by_queries=by_queries,
+        by_queries=tuple(planner.as_queries_grow()),
         most_queries=planner.most_queries(target_accuracy),
         fewest_teachers=planner.fewest_teachers(target_accuracy, colluders, dropouts),
     )
@@ -208,21 +208,37 @@ class _Planner:
             accuracy=accuracy_of(self._races, tally),
         )
 
+    def as_queries_grow(self) -> Iterator[Outlook]:
+        """Accuracy for more and more queries, as far as noise can be certified."""
+        for count in self._computable(QUERIES):
+            try:
+                yield self.best(count)
+            except UncertifiedError:
+                return
+
+    def _computable(self, counts: Sequence[int]) -> list[int]:
+        """Those for which a δ as small as the promised one can be told from rounding."""
+        return [count for count in counts if least_delta(count) <= self._promise.delta]
+
     def most_queries(self, target: float) -> int | None:
         """The largest number of a geometric grid that reaches the target."""
-        grid = _geometric_grid(MOST_QUERIES)
-        reached = [count for count in QUERIES if self.best(count).accuracy >= target]
+        grid = self._computable(_geometric_grid(MOST_QUERIES))
+        tried = {each.queries: each.accuracy for each in self.as_queries_grow()}
+        reached = [count for count, accuracy in tried.items() if accuracy >= target]
         if not reached:
             return None
-        low, high = grid.index(max(reached)), len(grid)
-        above = [count for count in QUERIES if count > max(reached)]
-        if above:
-            high = grid.index(min(above))
+        low = grid.index(max(reached))
+        high = min((grid.index(count) for count in tried if count > grid[low]), default=len(grid))
         while high - low > 1:
             middle = (low + high) // 2
-            is_enough = self.best(grid[middle]).accuracy >= target
-            low, high = (middle, high) if is_enough else (low, middle)
+            low, high = (middle, high) if self._reaches(target, grid[middle]) else (low, middle)
         return grid[low]
+
+    def _reaches(self, target: float, queries: int) -> bool:
+        try:
+            return self.best(queries).accuracy >= target
+        except UncertifiedError:
+            return False
 
     def fewest_teachers(
         self, target: float, colluders: int | None, dropouts: int | None
