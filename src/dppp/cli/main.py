@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import bench, demo, keys, ledger, privacy, simulate, verify
+from dppp.cli import bench, demo, keys, ledger, plan, privacy, simulate, verify
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -38,6 +38,7 @@ app.command()(simulate.simulate)
 app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)
+app.command()(plan.plan)
 app.add_typer(keys.app, name="keys")
 app.add_typer(ledger.app, name="ledger")
 app.command()(verify.verify)

@@ -1,0 +1,121 @@
+"""Votes as people have them: a matrix of class numbers or names, one row a query.
+
+Used by planning, from Python and from the command line, whose cells are all text.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dppp.errors import InputError
+from dppp.learning.winning import ObservedVotes
+
+_MOST_CLASSES = 10_000
+
+
+def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -> ObservedVotes:
+    """Count a matrix with one row a query and one column a teacher, with the true label of each.
+
+    Whole numbers are class numbers from 0; anything else are names of classes. `classes` is the
+    number of classes, by default as many as occur.
+    """
+    cells = _cells(votes)
+    right = None if labels is None else _column(labels, len(cells))
+    everything = [cell for row in cells for cell in row] + (right or [])
+    if classes is not None and (isinstance(classes, bool) or classes < 2):
+        raise InputError(f"classes must be a whole number, 2 or more, got {classes!r}")
+    numbers = _class_numbers(everything)
+    if numbers is None:
+        numbers = _number_names(everything, len(right or []))
+    wide = max(2, max(numbers) + 1) if classes is None else classes
+    _require_known(numbers, everything, wide)
+    placed = np.array(numbers[: len(cells) * len(cells[0])]).reshape(len(cells), -1)
+    counts = np.stack([np.bincount(row, minlength=wide) for row in placed])
+    return ObservedVotes(
+        counts.astype(np.int64),
+        None if right is None else np.array(numbers[-len(right) :], dtype=np.int64),
+    )
+
+
+def _cells(votes: Any) -> list[list[object]]:
+    try:
+        cells = [list(row) for row in _plain(votes)]
+    except TypeError as error:
+        raise InputError("votes must be a table: one row a query, one column a teacher") from error
+    if not cells or not cells[0]:
+        raise InputError("the votes hold no query; give one row a query, one column a teacher")
+    for place, row in enumerate(cells):
+        if len(row) != len(cells[0]):
+            raise InputError(
+                f"query {place + 1} has {len(row)} votes, the first has {len(cells[0])}; "
+                "every teacher votes in every query"
+            )
+    return cells
+
+
+def _column(labels: Any, queries: int) -> list[object]:
+    column = list(_plain(labels))
+    if len(column) != queries:
+        raise InputError(f"{len(column)} labels do not go with {queries} queries; give one a query")
+    return column
+
+
+def _plain(values: Any) -> Any:
+    """Python's own objects, for arrays and tables as well."""
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+def _class_numbers(cells: Sequence[object]) -> list[int] | None:
+    """All cells as whole numbers; None if they are names."""
+    distinct = {cell: _as_number(cell) for cell in dict.fromkeys(cells)}
+    if any(isinstance(number, float) and math.isnan(number) for number in distinct.values()):
+        raise InputError("a vote or label is missing (empty or NaN); give every one a class")
+    if any(number is None for number in distinct.values()):
+        return None
+    for cell, number in distinct.items():
+        if number is not None and (number < 0 or not number.is_integer()):
+            raise InputError(f"unknown class {cell}: class numbers are whole and start at 0")
+    return [int(distinct[cell] or 0) for cell in cells]
+
+
+def _as_number(cell: object) -> float | None:
+    """The number in a cell, NaN if there is nothing in it, None if it is a name."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return math.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def _number_names(cells: Sequence[object], labels: int) -> list[int]:
+    """Number names in the order of the alphabet; a label must be a name that gets votes."""
+    names = [str(cell).strip() for cell in cells]
+    voted = sorted(set(names[: len(names) - labels]))
+    numbers = {name: number for number, name in enumerate(voted)}
+    for name in names[len(names) - labels :]:
+        if name not in numbers:
+            raise InputError(
+                f"unknown class {name!r} among the labels: no teacher votes for it; "
+                f"the votes are for {_shorten(voted)}"
+            )
+    return [numbers[name] for name in names]
+
+
+def _require_known(numbers: Sequence[int], cells: Sequence[object], classes: int) -> None:
+    if classes > _MOST_CLASSES:
+        raise InputError(
+            f"class numbers run up to {max(numbers):,}; number the classes from 0, without gaps"
+        )
+    for number, cell in zip(numbers, cells, strict=True):
+        if number >= classes:
+            raise InputError(
+                f"unknown class {cell}: with {classes} classes the numbers are 0 to {classes - 1}, "
+                f"and there is room for {classes} names; raise classes or mend the votes"
+            )
+
+
+def _shorten(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -1,0 +1,172 @@
+"""How likely the class that should win does win a noisy tally: computed, not sampled.
+
+Used by planning. Every count of a tally is a number of votes plus noise, and the noise of one class
+is independent of that of another. A *race* is all that matters of one query: the lead in votes of
+the class that should win over each of the others. With p the noise's masses and F(x) = P(noise < x)
+that class wins with probability
+
+    Σ_x p(x) ∫₀¹ Π_k (F(x + lead_k) + u p(x + lead_k)) du,                              (W1)
+
+where the integral breaks ties evenly: each class draws a ticket, and u is the winner's. It is a
+polynomial in u, so Gauss and Legendre's rule gives it without error.
+"""
+
+import functools
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import InputError
+from dppp.privacy.noise import Noise, Polya, pmf_of
+from dppp.privacy.pmf import Floats
+
+_TAIL = 1e-15
+"""Noise rarer than this, at either end, is left out: with K classes an error below K * 2e-15."""
+
+_POINTS_PER_DEVIATION = 10
+"""Wide noise is summed at this many points in a standard deviation.
+
+The terms are smooth on that scale, and the error is below 1e-10 (tested).
+"""
+
+_LEAST_SMOOTH_SHAPE = 8
+"""Pólya noise of a smaller shape has a point in the middle: there every value is summed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """Leads in votes of the class that should win, and which part of the queries looks like it."""
+
+    leads: tuple[int, ...]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedMargin:
+    """The leading class has `margin` of the votes more than any other; the others have equal votes.
+
+    All others as strong as the runner-up is the hardest case for a margin.
+    """
+
+    margin: float
+    classes: int = 10
+
+    def __post_init__(self) -> None:
+        if not 0 < self.margin <= 1:
+            raise InputError(
+                f"the margin must be above 0 and at most 1, got {self.margin!r}; 0.4 means that "
+                "the leading class has 40 % of the votes more than the runner-up"
+            )
+        _require_classes(self.classes)
+
+    def races(self, teachers: int) -> tuple[Race, ...]:
+        """A lead between two whole numbers of votes is the one or the other, right on average."""
+        lead = self.margin * teachers
+        below = int(lead + 1e-9)
+        part = max(0.0, lead - below)
+        others = self.classes - 1
+        races = (
+            Race(leads=(below,) * others, weight=1 - part),
+            Race(leads=(below + 1,) * others, weight=part),
+        )
+        return tuple(race for race in races if race.weight > 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedVotes:
+    """Votes for each class, one row a query; the label that is right, where it is known."""
+
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64] | None = None
+
+    @property
+    def teachers(self) -> int:
+        """Votes in every query."""
+        return int(self.counts[0].sum())
+
+    @property
+    def classes(self) -> int:
+        """Classes to vote on."""
+        return int(self.counts.shape[1])
+
+    def races(self, teachers: int) -> tuple[Race, ...]:
+        """The same votes in proportion, to whole votes; without labels any leader may win."""
+        scaled = np.rint(self.counts * (teachers / self.teachers)).astype(np.int64)
+        seen: Counter[tuple[int, ...]] = Counter()
+        for place, row in enumerate(scaled):
+            if self.labels is None:
+                right, winners = int(row.argmax()), int(np.sum(row == row.max()))
+            else:
+                right, winners = int(self.labels[place]), 1
+            seen[tuple(sorted((row[right] - np.delete(row, right)).tolist()))] += winners
+        return tuple(Race(leads=leads, weight=times / len(scaled)) for leads, times in seen.items())
+
+
+Votes = ExpectedMargin | ObservedVotes
+
+
+def accuracy_of(races: tuple[Race, ...], noise: Noise) -> float:
+    """The part of the queries that the right class wins; `noise` is that of every share added."""
+    tally = _TallyNoise.of(noise)
+    total = sum(race.weight * tally.win_probability(race.leads) for race in races)
+    return min(1.0, max(0.0, total))
+
+
+def accuracy_without_noise(races: tuple[Race, ...]) -> float:
+    """The same without noise, ties broken evenly: what no budget can pass by much."""
+    return min(1.0, sum(race.weight * _wins_without_noise(race.leads) for race in races))
+
+
+def _wins_without_noise(leads: tuple[int, ...]) -> float:
+    return 0.0 if min(leads) < 0 else 1 / (1 + leads.count(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TallyNoise:
+    """Masses of the noise, and how much lies below each value."""
+
+    masses: Floats
+    below: Floats
+    stride: int
+
+    @classmethod
+    def of(cls, noise: Noise) -> "_TallyNoise":
+        masses = pmf_of(noise).masses
+        masses = masses[np.minimum(np.cumsum(masses), np.cumsum(masses[::-1])[::-1]) > _TAIL]
+        below = np.concatenate(([0.0], np.cumsum(masses)))
+        is_pointed = isinstance(noise, Polya) and noise.shape < _LEAST_SMOOTH_SHAPE
+        stride = 1 if is_pointed else max(1, int(noise.variance**0.5 / _POINTS_PER_DEVIATION))
+        return cls(masses, below, stride)
+
+    def win_probability(self, leads: tuple[int, ...]) -> float:
+        """Equation W1."""
+        places = np.arange(0, len(self.masses), self.stride)
+        tickets, weights = _tickets(len(leads))
+        product = np.ones((len(places), len(tickets)))
+        for lead, classes in Counter(leads).items():
+            if lead < len(self.masses):  # else this class is too far behind to be ahead
+                product *= self._not_ahead(places + lead, tickets) ** classes
+        won = float(np.dot(self.masses[places], product @ weights))
+        return won / float(self.masses[places].sum())
+
+    def _not_ahead(self, places: NDArray[np.int64], tickets: Floats) -> Floats:
+        """How likely another class is below a count, or at it with the worse ticket."""
+        last = len(self.masses)
+        is_inside = (places >= 0) & (places < last)
+        at = np.where(is_inside, self.masses[np.clip(places, 0, last - 1)], 0.0)
+        below = self.below[np.clip(places, 0, last)]
+        return np.asarray(below[:, None] + at[:, None] * tickets)
+
+
+@functools.cache
+def _tickets(others: int) -> tuple[Floats, Floats]:
+    """Points and weights on [0, 1] that integrate polynomials of this degree without error."""
+    points, weights = np.polynomial.legendre.leggauss(others // 2 + 1)
+    return (points + 1) / 2, weights / 2
+
+
+def _require_classes(classes: object) -> None:
+    if not isinstance(classes, int) or isinstance(classes, bool) or classes < 2:
+        raise InputError(f"classes must be a whole number, 2 or more, got {classes!r}")
