@@ -16,4 +16,4 @@ def test_a_block_of_the_readme_runs(block: str, capsys: pytest.CaptureFixture[st
 
 
 def test_the_readme_has_its_examples() -> None:
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
