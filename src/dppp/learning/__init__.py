@@ -1,0 +1,1 @@
+"""Models, the estimator and the student: for people who know scikit-learn."""
