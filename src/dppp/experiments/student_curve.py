@@ -91,6 +91,7 @@ def measure(
     epsilons: Sequence[float] = EPSILONS,
     labels: Sequence[int] = LABELS,
     repetitions: int = 4,
+    choice_seed: int = 0,
     estimator: Any = None,
     spreading: Spreading | None = None,
     log: Callable[[str], object] = str,
@@ -103,7 +104,7 @@ def measure(
 
     @functools.cache
     def chosen(count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        rows = choose_records(features, count, seed=0)
+        rows = choose_records(features, count, seed=choice_seed)
         return rows, influence(graph, rows, spreading)
 
     for epsilon in epsilons:
@@ -216,6 +217,9 @@ def draw(points: Sequence[CurvePoint], path: Path) -> None:
         axes.annotate(f"{point.labels}", place, (4, -12), textcoords="offset points")
     axes.plot(*PATE, "s", label="PATE (2018), trusted aggregator")
     axes.set(xscale="log", xlabel="total ε (numbers: private labels)", ylabel="student accuracy")
+    ticks = [point.epsilon for point in best]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
     axes.legend(loc="lower right")
     figure.savefig(path, dpi=150)
 
