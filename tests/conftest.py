@@ -15,6 +15,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for outcome in ("passed", "failed", "skipped")
         for report in terminalreporter.stats.get(outcome, [])
     ]
-    said = [value for report in reports for name, value in report.user_properties if name == "say"]
+    said = [
+        value
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "say"
+    ]
     for line in dict.fromkeys(said):
         terminalreporter.write_line(str(line))

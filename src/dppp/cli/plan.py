@@ -21,7 +21,7 @@ LABEL = "label"
 def plan(
     *,
     teachers: Annotated[
-        int | None, typer.Option(help="Teachers who vote. [default: the columns of --votes]")
+        int | None, typer.Option(help="Teachers who vote. (default: the columns of --votes)")
     ] = None,
     accuracy_margin: Annotated[
         float | None,
@@ -35,13 +35,13 @@ def plan(
     delta: Annotated[float, typer.Option(help="Total δ, between 0 and 1.")] = 1e-5,
     queries: Annotated[int, typer.Option(help="Queries that the total covers.")] = 100,
     colluders: Annotated[
-        int | None, typer.Option(help="Teachers who may collude. [default: teachers // 5]")
+        int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5)")
     ] = None,
     dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. [default: teachers // 10]")
+        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
     ] = None,
     classes: Annotated[
-        int | None, typer.Option(help="Classes to vote on. [default: 10, or those of --votes]")
+        int | None, typer.Option(help="Classes to vote on. (default: 10, or those of --votes)")
     ] = None,
     target_accuracy: Annotated[float, typer.Option(help="What makes it useful to you.")] = 0.9,
     plot: Annotated[Path | None, typer.Option(help="Draw accuracy against ε to this file.")] = None,

@@ -42,10 +42,10 @@ def calibrate(
     ] = "auto",
     queries: QueriesOption = 1,
     colluders: Annotated[
-        int | None, typer.Option(help="Teachers who may collude. [default: teachers // 5]")
+        int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5)")
     ] = None,
     dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. [default: teachers // 10]")
+        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
     ] = None,
     classes: ClassesOption = 10,
     calibration: Annotated[str, typer.Option(help="exact or paper.")] = "exact",

@@ -24,8 +24,8 @@ def simulate(
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
     queries: Annotated[int, typer.Option(help="Records to hold out and ask about.")] = 50,
-    colluders: Annotated[int | None, typer.Option(help="[default: teachers // 5]")] = None,
-    dropouts: Annotated[int | None, typer.Option(help="[default: teachers // 10]")] = None,
+    colluders: Annotated[int | None, typer.Option(help="(default: teachers // 5)")] = None,
+    dropouts: Annotated[int | None, typer.Option(help="(default: teachers // 10)")] = None,
     noise: Annotated[str, typer.Option(help="auto or one of the four families.")] = "auto",
     cryptography: Annotated[
         bool, typer.Option(help="--no-cryptography: the same noisy sums, protecting nobody.")

@@ -1,0 +1,1 @@
+"""The experiments: datasets, teachers, figures (needs the extra `experiments`)."""

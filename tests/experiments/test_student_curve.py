@@ -1,0 +1,122 @@
+"""The student's curve on scikit-learn's digits with made-up teachers, and features of images."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+
+from dppp.errors import InputError
+from dppp.experiments.mnist_features import deskew, gradient_histograms, public_features
+from dppp.experiments.student_curve import (
+    Ensemble,
+    best_points,
+    draw,
+    measure,
+    noisy_labels,
+    write_csv,
+)
+from dppp.privacy.noise import Skellam
+
+
+@pytest.fixture(scope="module")
+def ensemble():
+    images, labels = load_digits(return_X_y=True)
+    random = np.random.default_rng(1)
+    wrong = random.random((100, len(labels))) < 0.15
+    votes = np.where(wrong, random.integers(0, 10, wrong.shape), labels)
+    return Ensemble(
+        votes=votes.astype(np.uint8),
+        features=images / 16,
+        truth=labels.astype(np.uint8),
+        pool=1400,
+    )
+
+
+@pytest.fixture(scope="module")
+def points(ensemble):
+    chosen = measure(
+        ensemble,
+        epsilons=(1.0, 8.0),
+        labels=(40,),
+        repetitions=2,
+        estimator=KNeighborsClassifier(5),
+    )
+    return list(chosen)
+
+
+def test_every_point_is_certified_and_says_that_cryptography_is_off(points):
+    assert all(point.certified and not point.cryptography for point in points)
+    assert [point.epsilon for point in points] == [1.0, 8.0]
+
+
+def test_more_budget_means_less_noise_and_a_good_student(points):
+    assert points[1].variance < points[0].variance
+    assert points[1].label_accuracy_mean > 0.9
+    assert points[1].accuracy_mean > 0.85
+
+
+def test_the_figure_and_the_table_hold_every_point(points, tmp_path):
+    write_csv(points, tmp_path / "student.csv")
+    draw(points, tmp_path / "student.png")
+    with (tmp_path / "student.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["accuracy_mean"]) for row in rows] == [p.accuracy_mean for p in points]
+    assert (tmp_path / "student.png").stat().st_size > 1000
+    assert best_points(points) == points
+
+
+def test_every_teacher_adds_its_share(ensemble):
+    """The counts of no votes are the noise alone: the winner among ten is any class."""
+    noise = Skellam(share_variance=4.0, shares=70)
+    nothing = np.zeros((2000, 10), dtype=np.int64)
+    labels = noisy_labels(nothing, noise, ensemble, bytes(32))
+    np.testing.assert_array_equal(labels, noisy_labels(nothing, noise, ensemble, bytes(32)))
+    lead = np.zeros((2000, 2), dtype=np.int64)
+    lead[:, 0] = 28
+    # 100 shares of variance 4: the difference of two counts has standard deviation √800 ≈ 28.3.
+    wins = (noisy_labels(lead, noise, ensemble, bytes(32)) == 0).mean()
+    expected = 0.5 * (1 + math.erf(28.5 / math.sqrt(800) / math.sqrt(2)))
+    # Six standard deviations of 2,000 draws: below 1e-6 false alarms with the noise in its place.
+    assert abs(wins - expected) < 6 * math.sqrt(expected * (1 - expected) / 2000)
+    assert set(labels.tolist()) == set(range(10))
+
+
+def test_parts_that_do_not_belong_together_are_refused(ensemble):
+    with pytest.raises(InputError, match="do not belong together"):
+        Ensemble(votes=ensemble.votes[:, 1:], features=ensemble.features, truth=ensemble.truth)
+    with pytest.raises(InputError, match="leave records to measure by"):
+        Ensemble(votes=ensemble.votes, features=ensemble.features, truth=ensemble.truth, pool=1797)
+
+
+def test_a_sheared_stroke_is_straightened():
+    slanted = np.zeros((1, 28, 28), dtype=np.uint8)
+    for row in range(4, 24):
+        slanted[0, row, 5 + row // 2 : 8 + row // 2] = 255
+    straight = deskew(slanted)[0]
+    rows, columns = np.mgrid[:28, :28]
+    mass = straight.sum()
+    row, column = (rows * straight).sum() / mass, (columns * straight).sum() / mass
+    covariance = ((rows - row) * (columns - column) * straight).sum() / mass
+    assert abs(row - 13.5) < 0.2
+    assert abs(column - 13.5) < 0.2
+    assert abs(covariance) < 1
+
+
+def test_histograms_keep_apart_what_direction_keeps_apart():
+    upright, flat = np.zeros((1, 28, 28)), np.zeros((1, 28, 28))
+    upright[0, 4:24, 12:15] = 1
+    flat[0, 12:15, 4:24] = 1
+    first, second = gradient_histograms(np.concatenate([upright, flat]))
+    assert np.dot(first, first) == pytest.approx(1)
+    assert np.dot(first, second) < 0.7
+
+
+def test_features_come_back_from_the_cache(tmp_path):
+    images = np.random.default_rng(0).integers(0, 255, (12, 28, 28)).astype(np.uint8)
+    images[3] = 0
+    features = public_features(images, 8, folder=tmp_path)
+    assert np.isfinite(features).all()
+    np.testing.assert_array_equal(public_features(images, 8, folder=tmp_path), features)
