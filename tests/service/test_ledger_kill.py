@@ -6,6 +6,7 @@ gets the same.
 """
 
 import hashlib
+import os
 import random
 import re
 import shutil
@@ -123,7 +124,10 @@ def _count_calls(call: str, files: LedgerFiles, trace: Path) -> int:
 def _trace(call: str, files: LedgerFiles, *options: str) -> subprocess.CompletedProcess[str]:
     strace = shutil.which("strace")
     if strace is None:
-        pytest.fail("strace is missing, so nothing was killed at a system call; install strace")
+        reason = "strace is missing: NOTHING WAS KILLED at a system call; install strace"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     command = files.command(name="a", first=1, count=1, size=5_000)
     return subprocess.run(  # noqa: S603 - our own command
         [strace, "-qq", "-e", f"trace={call}", *options, *command],

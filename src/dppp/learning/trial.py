@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 from dppp.learning.csv_records import Records
 from dppp.learning.estimator import PrivateVotingClassifier
@@ -15,7 +16,7 @@ def run_trial(
     records: Records, *, queries: int, seed: int, **parameters: Any
 ) -> tuple[dict[str, Any], list[tuple[int, str]]]:
     """Hold out `queries` records, train on the rest, ask; the figures, and the labels by record."""
-    order = np.random.RandomState(seed).permutation(len(records.rows))  # a split, not noise
+    order = check_random_state(seed).permutation(len(records.rows))
     asked, kept = order[:queries], order[queries:]
     model = make_pipeline(StandardScaler(), SVC())
     private = PrivateVotingClassifier(model, queries=queries, random_state=seed, **parameters)
