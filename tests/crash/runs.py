@@ -155,15 +155,23 @@ class _TeacherRun:
         return [reply]
 
     def _ask_teacher(self, data: bytes) -> list[bytes]:
-        """What left the teacher; it may refuse a second list, and nothing else."""
+        """What left the teacher; it may refuse a second list or one without it, nothing else."""
         frames = self.teacher.ask(data)
         replies = [frame[1:] for frame in frames if frame[:1] == MESSAGE]
         for reply in replies:
             self.wire.hear(UNDER_TEST, reply)
         for refusal in frames[len(replies) :]:
-            assert refusal.startswith(REFUSAL + b"SecondList"), refusal
             assert kind_of(data) == BallotList.KIND, refusal
+            assert refusal.startswith(tuple(_reasons_to_refuse(data))), refusal
         return replies
+
+
+def _reasons_to_refuse(data: bytes) -> list[bytes]:
+    """Of a list as good as any: that another was served, or that voting closed without it."""
+    ballots = decode(data, BallotList).ballots
+    if any(decode(ballot, Ballot).teacher == UNDER_TEST for ballot in ballots):
+        return [REFUSAL + b"SecondList"]
+    return [REFUSAL + b"OwnBallotMissing", REFUSAL + b"BallotUnknown"]
 
 
 def _another_list(data: bytes) -> bytes:
