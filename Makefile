@@ -1,6 +1,8 @@
 # The two commands of the README are `make demo` and `make test`; each makes .venv by itself.
 PYTHON ?= python3
 BIN := .venv/bin
+# The extras to install. With torch: make EXTRAS=dev,service,onnx,experiments,torch
+EXTRAS ?= dev,service,onnx,experiments
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test check lint format bench soak clean
@@ -36,7 +38,7 @@ soak: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,experiments]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	touch $@
 
 clean:

@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from tests.left_out import need_module
 
 from dppp.errors import InputError
 from dppp.experiments.datasets import Mnist
 
-try:
-    import torch
-except ImportError:
-    pytest.skip(
-        "NOT TESTED: torch is missing; install the extra `torch` to test the MNIST teachers",
-        allow_module_level=True,
-    )
+need_module("torch", extra="torch")
+
+import torch
 
 from dppp.experiments.mnist_teachers import TeacherRecipe, mnist_votes, train_and_vote
 

@@ -1,27 +1,19 @@
 """Keys for tests, dealt once a session on fixed primes; anyone can factor these moduli."""
 
 import functools
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from gmpy2 import mpz
+from tests.vectors import make_paillier
 
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.encryption import Ciphertext, encrypt
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.randomness import RandomBytes
-
-_location = Path(__file__).parents[1] / "vectors" / "make_paillier.py"
-_spec = importlib.util.spec_from_file_location("make_paillier", _location)
-assert _spec is not None
-assert _spec.loader is not None
-make_paillier: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(make_paillier)
 
 SHORT_PRIMES: tuple[mpz, mpz] = make_paillier.PRIMES
 TEACHERS, THRESHOLD = 7, 4
