@@ -9,16 +9,19 @@ import hashlib
 import os
 import struct
 import urllib.error
+import urllib.parse
 import urllib.request
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 from rich.progress import Progress
 
-from dppp.errors import DpppError, InputError
+from dppp.errors import DatasetUnavailable, InputError
 
 Bytes = NDArray[np.uint8]
 
@@ -30,10 +33,8 @@ MNIST_HOMES = (
 )
 _CHUNK_BYTES = 1 << 16
 _IDX_OF_BYTES = 0x08
-
-
-class DatasetUnavailable(DpppError):
-    """A file is in no folder and could not be downloaded; the text says where to put it."""
+_LOOPBACK = "http://127.0.0.1:"
+"""Plain http never leaves the machine there; a mirror of one's own, and the tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +45,22 @@ class DataFile:
     name: str
     sha256: str
     homes: tuple[str, ...]
+    is_plain_text: bool = False
+    """The checksum is of the text with plain line ends; it may lie there compressed, as NAME.gz."""
 
     def path_in(self, root: Path) -> Path:
         """Where this file lies below a data folder."""
         return root / self.folder / self.name
+
+    def found_in(self, root: Path) -> bytes | None:
+        """The bytes that lie below a data folder, unpacked if text, not yet checked."""
+        path = self.path_in(root)
+        if path.is_file():
+            return path.read_bytes()
+        packed = path.with_name(path.name + ".gz")
+        if self.is_plain_text and packed.is_file():
+            return _unpack(packed.read_bytes(), str(packed))
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +127,9 @@ def find_file(file: DataFile) -> bytes:
     given = os.environ.get(DATA_VARIABLE)
     roots = [*([Path(given)] if given else []), cache_folder() / "data"]
     for root in roots:
-        path = file.path_in(root)
-        if path.is_file():
-            return _checked(path.read_bytes(), file, str(path))
+        found = file.found_in(root)
+        if found is not None:
+            return _checked(found, file, str(file.path_in(root)))
     content = _download(file, roots[0])
     target = file.path_in(cache_folder() / "data")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +157,16 @@ def parse_idx(content: bytes, name: str) -> Bytes:
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
+def _unpack(content: bytes, place: str) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{place} is no gzip file: {error}; restore the original file") from error
+
+
 def _checked(content: bytes, file: DataFile, place: str) -> bytes:
+    if file.is_plain_text:
+        content = content.replace(b"\r\n", b"\n")
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise InputError(
@@ -157,10 +179,11 @@ def _checked(content: bytes, file: DataFile, place: str) -> bytes:
 def _download(file: DataFile, root: Path) -> bytes:
     reasons = []
     for home in file.homes:
+        address = home + urllib.parse.quote(file.name)
         try:
-            return _checked(_fetch(home + file.name), file, home + file.name)
+            return _checked(_fetch(address), file, address)
         except (urllib.error.URLError, OSError, InputError) as error:
-            reasons.append(f"{home + file.name}: {error}")
+            reasons.append(f"{address}: {error}")
     raise DatasetUnavailable(
         f"{file.name} is missing and could not be downloaded ({'; '.join(reasons)}); put it at "
         f"{file.path_in(root)} (SHA-256 {file.sha256}), or set {DATA_VARIABLE} to the folder that "
@@ -169,9 +192,13 @@ def _download(file: DataFile, root: Path) -> bytes:
 
 
 def _fetch(address: str) -> bytes:
-    if not address.startswith("https://"):
+    if not address.startswith(("https://", _LOOPBACK)):
         raise InputError(f"{address} is not an https address; datasets are fetched by https only")
-    with urllib.request.urlopen(address, timeout=30) as response, Progress() as progress:  # noqa: S310
+    console = Console(stderr=True)
+    with (
+        urllib.request.urlopen(address, timeout=30) as response,  # noqa: S310
+        Progress(console=console, transient=True) as progress,
+    ):
         total = int(response.headers.get("Content-Length", 0)) or None
         bar = progress.add_task(address.rsplit("/", 1)[-1], total=total)
         chunks = []

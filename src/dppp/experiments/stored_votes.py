@@ -1,0 +1,111 @@
+"""The votes of an ensemble on test records, stored so that every figure redraws from them.
+
+A file is named by the hash of its recipe, everything that the votes depend on; plain arrays only.
+"""
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import InputError
+from dppp.experiments.datasets import cache_folder
+
+Labels = NDArray[np.uint8]
+Counts = NDArray[np.int64]
+NO_VOTE = 255
+"""In place of a class: the teacher casts an all-zero vote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredVotes:
+    """Votes of shape (teachers, records), the truth, and what one model of all records says."""
+
+    dataset: str
+    classes: int
+    votes: Labels
+    truth: Labels
+    centralised: Labels
+
+    def __post_init__(self) -> None:
+        records = self.truth.shape
+        if self.votes.shape[1:] != records or self.centralised.shape != records:
+            raise InputError(
+                f"votes of shape {self.votes.shape}, {self.centralised.shape} centralised "
+                f"predictions and {records} labels do not belong together"
+            )
+
+    @property
+    def teachers(self) -> int:
+        """How many teachers voted."""
+        return len(self.votes)
+
+    @property
+    def counts(self) -> Counts:
+        """The noiseless tally, of shape (records, classes)."""
+        return tally(self.votes, self.classes)
+
+    @property
+    def teacher_accuracy(self) -> float:
+        """Of the teachers by themselves, on average."""
+        return float((self.votes == self.truth).mean())
+
+    def slice(self, records: int) -> "StoredVotes":
+        """The first so many records."""
+        return StoredVotes(
+            dataset=self.dataset,
+            classes=self.classes,
+            votes=self.votes[:, :records],
+            truth=self.truth[:records],
+            centralised=self.centralised[:records],
+        )
+
+
+def tally(votes: Labels, classes: int) -> Counts:
+    """How many teachers vote for each class, of shape (records, classes)."""
+    return np.stack([(votes == label).sum(axis=0) for label in range(classes)], axis=1)
+
+
+def recipe_path(kind: str, recipe: object, folder: Path | None = None) -> Path:
+    """Where what this recipe gives is stored."""
+    digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
+    return (folder or cache_folder()) / f"{kind}-{digest}.npz"
+
+
+def cached_arrays(
+    path: Path, make: Callable[[], dict[str, NDArray[np.generic]]]
+) -> dict[str, NDArray[np.generic]]:
+    """The arrays of a file, made and stored where it is not there yet."""
+    if path.is_file():
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    arrays = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.npz")
+    np.savez_compressed(partial, **arrays)  # type: ignore[arg-type]
+    partial.replace(path)
+    return arrays
+
+
+def cached_votes(
+    dataset: str,
+    classes: int,
+    recipe: object,
+    make: Callable[[], dict[str, NDArray[np.generic]]],
+    folder: Path | None = None,
+) -> StoredVotes:
+    """Votes, truth and centralised predictions of a recipe."""
+    found = cached_arrays(recipe_path(dataset, recipe, folder), make)
+    as_labels = functools.partial(np.asarray, dtype=np.uint8)
+    return StoredVotes(
+        dataset=dataset,
+        classes=classes,
+        votes=as_labels(found["votes"]),
+        truth=as_labels(found["truth"]),
+        centralised=as_labels(found["centralised"]),
+    )
