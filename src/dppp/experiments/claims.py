@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dppp.errors import InputError
 from dppp.experiments.curves import Row
+from dppp.experiments.frameworks import PAPER_FAMILIES
 
 COMPARABLE = 0.02
 SLIGHTLY = 0.05
@@ -142,7 +143,7 @@ def _centralised_is_close(rows: Sequence[Row]) -> Claim:
 def _above_local(rows: Sequence[Row], calibration: str) -> list[Claim]:
     """The paper's LDP is compared with the same noise; certified DPPP with all certified LDP."""
     if calibration == "paper":
-        locals_of = {noise: (noise,) for noise in ("binomial", "discrete-gaussian")}
+        locals_of: dict[str, tuple[str, ...]] = {each: (each,) for each in PAPER_FAMILIES}
     else:
         locals_of = {"best": ("binomial", "randomised-response")}
     claims = []
