@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import bench, demo, keys, ledger, plan, privacy, simulate, verify
+from dppp.cli import bench, demo, keys, ledger, plan, privacy, reproduce, simulate, verify
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ app.command()(plan.plan)
 app.add_typer(keys.app, name="keys")
 app.add_typer(ledger.app, name="ledger")
 app.command()(verify.verify)
+app.add_typer(reproduce.app, name="reproduce")
 app.command()(bench.bench)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from dppp.errors import InputError
 from dppp.experiments.claims import Curve, curve
 from dppp.experiments.curves import Row
+from dppp.experiments.overhead import Overhead
 
+_WAYS = {"paper": "the paper's way", "dppp": "dppp"}
 _GAMMA = {None: "", 1.0: ", γ = 1", 2 / 3: ", γ = 2/3"}
 
 
@@ -198,3 +200,36 @@ def save(figure: Any, path: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return path
+
+
+def draw_overhead(rows: Sequence[Overhead], path: Path) -> Path:
+    """Time and bytes against N, a line for each way and length of key."""
+    figure, panels = new_figure(10.5, 3.8, 3)
+    amounts = (
+        ("teacher_cpu_ms", "a teacher, ms a label"),
+        ("aggregator_cpu_ms", "the aggregator, ms a label"),
+        ("teacher_sends_bytes", "a teacher, bytes a label"),
+    )
+    for axes, (name, words) in zip(panels, amounts, strict=True):
+        for way, colour in (("paper", "tab:red"), ("dppp", "tab:green")):
+            for bits, line in ((1024, ":"), (2048, "-")):
+                points = [row for row in rows if (row.way, row.modulus_bits) == (way, bits)]
+                teachers = [row.teachers for row in points]
+                _plot_overhead(axes, teachers, [getattr(row, name) for row in points], colour, line)
+                if name == "teacher_sends_bytes" and points:
+                    received = [row.teacher_receives_bytes for row in points]
+                    axes.plot(teachers, received, color=colour, linestyle=line, marker="v")
+                axes.lines[-1].set_label(f"{_WAYS[way]}, {bits} bits")
+        axes.set_yscale("log")
+        axes.set_xlabel("teachers")
+        axes.set_title(words, fontsize="medium", loc="left")
+        axes.grid(alpha=0.3)
+    panels[2].set_title("a teacher sends (●), receives (▼), bytes a label", fontsize="medium")
+    panels[0].legend(fontsize="x-small")
+    return save(figure, path)
+
+
+def _plot_overhead(
+    axes: Any, teachers: Sequence[int], amounts: Sequence[float], colour: str, line: str
+) -> None:
+    axes.plot(teachers, amounts, color=colour, linestyle=line, marker="o", markersize=4)

@@ -19,6 +19,8 @@ from dppp.learning.winning import Race, accuracy_of
 from dppp.privacy.noise import Noise, pmf_of
 from dppp.protocol.release import sum_of_centres
 
+_CELLS = 1 << 16
+
 Release = Callable[[Generator], NDArray[np.integer]]
 """Released labels: one for each record, or one for each teacher and record."""
 
@@ -29,21 +31,29 @@ class TallyNoise:
 
     first: int
     cumulative: NDArray[np.float64]
+    guide: NDArray[np.int64]
+    """Where to look for a number in each of `_CELLS` equal parts of [0, 1)."""
 
     @classmethod
     def of(cls, noise: Noise, teachers: int) -> "TallyNoise":
         """All the teachers add a share of this noise, whatever number it was sized for."""
         masses = pmf_of(noise_of_all(noise, teachers))
         cumulative = np.cumsum(masses.masses)
+        cumulative = cumulative[:-1] / cumulative[-1]
         return cls(
             first=masses.first - sum_of_centres(noise, teachers),
-            cumulative=cumulative[:-1] / cumulative[-1],
+            cumulative=cumulative,
+            guide=np.searchsorted(cumulative, np.arange(_CELLS + 1) / _CELLS, side="right"),
         )
 
     def draw(self, shape: tuple[int, ...], random: Generator) -> Counts:
-        """Independent draws, by inversion."""
-        place = np.searchsorted(self.cumulative, random.random(shape), side="right")
-        return (place + self.first).astype(np.int64)
+        """Independent draws, by inversion; most parts of [0, 1) hold one value only."""
+        uniform = random.random(shape)
+        cell = (uniform * _CELLS).astype(np.intp)
+        place = self.guide[cell]
+        is_open = place != self.guide[cell + 1]
+        place[is_open] = np.searchsorted(self.cumulative, uniform[is_open], side="right")
+        return place + self.first
 
 
 def largest(counts: NDArray[np.generic], random: Generator) -> NDArray[np.int64]:
@@ -104,10 +114,8 @@ def standalone(votes: StoredVotes, noise: Noise) -> Release:
     survives = accuracy_of((Race(leads=(1,) * others, weight=1.0),), noise.one_share())
 
     def release(random: Generator) -> Labels:
-        moved = random.random(votes.votes.shape, dtype=np.float32) >= survives
-        step = random.integers(1, votes.classes, size=int(moved.sum()), dtype=np.uint8)
-        labels = votes.votes.copy()
-        labels[moved] = (labels[moved] + step) % votes.classes
-        return labels
+        is_kept = random.random(votes.votes.shape, dtype=np.float32) < survives
+        step = random.integers(1, votes.classes, size=votes.votes.shape, dtype=np.uint8)
+        return np.where(is_kept, votes.votes, (votes.votes + step) % np.uint8(votes.classes))
 
     return release

@@ -98,7 +98,7 @@ def train_group(
 ) -> Weights:
     """Train the teachers of one group at once; groups have seeds of their own."""
     generator = torch.Generator().manual_seed(1_000_003 * recipe.seed + number)
-    weights = _initial_weights(len(pixels), recipe.channels, pixels.shape[-1], generator)
+    weights = initial_weights(len(pixels), recipe.channels, pixels.shape[-1], generator)
     _train(weights, pixels, targets, recipe, generator)
     return weights
 
@@ -117,9 +117,10 @@ def predict_scores(weights: Weights, pixels: torch.Tensor) -> torch.Tensor:
     return functional.linear(hidden.flatten(1), weights["last"], weights["last_bias"])
 
 
-def _initial_weights(
+def initial_weights(
     teachers: int, channels: tuple[int, int], side: int, generator: torch.Generator
 ) -> Weights:
+    """Random weights of several teachers, the first index the teacher's."""
     first, second = channels
 
     def random(*shape: int) -> torch.Tensor:
@@ -145,7 +146,7 @@ def _train(
     generator: torch.Generator,
 ) -> None:
     optimizer = torch.optim.Adam(weights.values(), lr=recipe.learning_rate)
-    losses = torch.func.vmap(_loss)
+    losses = torch.func.vmap(teacher_loss)
     for rows in _batches(targets.shape[1], recipe, generator):
         optimizer.zero_grad(set_to_none=True)
         # Each teacher's loss depends on its own weights only, so their sum trains them all.
@@ -153,7 +154,8 @@ def _train(
         optimizer.step()
 
 
-def _loss(weights: Weights, pixels: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def teacher_loss(weights: Weights, pixels: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Of one teacher; `vmap` makes it one of many."""
     return functional.cross_entropy(predict_scores(weights, pixels), targets)
 
 

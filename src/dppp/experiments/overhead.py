@@ -115,7 +115,8 @@ class _Meter:
 
     @classmethod
     def new(cls) -> "_Meter":
-        return cls(*({True: 0, False: 0} for _ in range(4)))
+        nothing = {True: 0, False: 0}
+        return cls({True: 0.0, False: 0.0}, dict(nothing), dict(nothing), dict(nothing))
 
     def a_teacher(self, amounts: dict[bool, float] | dict[bool, int]) -> float:
         """The mean of those who vote plus the mean of those who decrypt."""

@@ -1,0 +1,211 @@
+"""`dppp reproduce`: the paper's figures, tables and claims, from trained teachers to one report.
+
+The heavy imports are inside the commands, so that `dppp --help` answers at once.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from dppp.cli.files import make_folder
+from dppp.cli.output import JsonOption, emit
+from dppp.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from dppp.experiments.reproduce import Artefact, Report
+
+app = typer.Typer(help="The paper's experiments (needs the extra `experiments`; MNIST also torch).")
+
+DATASETS = ("mnist", "nsl-kdd-20", "nsl-kdd-20-official-test", "breast-cancer")
+SKEWED = ("mnist", "nsl-kdd-20")
+
+DatasetOption = Annotated[str, typer.Option(help=f"One of {', '.join(DATASETS)}.")]
+OutOption = Annotated[Path, typer.Option(help="The folder for CSV, PNG and HTML.")]
+RepetitionsOption = Annotated[int, typer.Option(help="Draws of the noise at every point.")]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same noise.")]
+EncryptionOption = Annotated[
+    bool,
+    typer.Option(
+        "--encrypted/--no-encrypted", help="Also run points through the real protocol, 2048 bits."
+    ),
+]
+
+
+@app.command("accuracy-epsilon")
+def accuracy_epsilon(
+    *,
+    dataset: DatasetOption,
+    out: OutOption,
+    repetitions: RepetitionsOption = 20,
+    seed: SeedOption = 1,
+    encrypted: EncryptionOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy of every framework against ε, with δ = 1e-3 a query."""
+    steps = _steps()
+    _check(dataset, DATASETS, out, repetitions)
+    with _progress(f"accuracy-epsilon {dataset}") as report:
+        made = steps.reproduce_epsilon(
+            dataset,
+            out,
+            repetitions=repetitions,
+            seed=seed,
+            with_encryption=encrypted,
+            report=report,
+        )
+    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+
+
+@app.command("accuracy-delta")
+def accuracy_delta(
+    *,
+    dataset: DatasetOption,
+    out: OutOption,
+    repetitions: RepetitionsOption = 20,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy of every framework against δ, at ε = 0.05 (Breast Cancer 0.5) a query."""
+    steps = _steps()
+    _check(dataset, DATASETS, out, repetitions)
+    with _progress(f"accuracy-delta {dataset}") as report:
+        made = steps.reproduce_delta(
+            dataset, out, repetitions=repetitions, seed=seed, report=report
+        )
+    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+
+
+@app.command("overhead")
+def overhead(
+    *,
+    out: OutOption,
+    teachers: Annotated[
+        list[int] | None, typer.Option(help="Again for more. (default: 20, 100, 250)")
+    ] = None,
+    modulus_bits: Annotated[
+        list[int] | None, typer.Option(help="Again for more. (default: 1024, 2048)")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time and bytes of a teacher and the aggregator, against N and the length of the key."""
+    steps = _steps()
+    _check(None, DATASETS, out, 1)
+    with _progress("overhead") as report:
+        made = steps.reproduce_overhead(
+            out,
+            teachers=teachers or (20, 100, 250),
+            modulus_bits=modulus_bits or (1024, 2048),
+            report=report,
+        )
+    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+
+
+@app.command("skew")
+def skew(
+    *,
+    out: OutOption,
+    dataset: Annotated[
+        str | None, typer.Option(help="mnist or nsl-kdd-20. (default: both)")
+    ] = None,
+    repetitions: RepetitionsOption = 20,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Accuracy when teachers' records are unbalanced and not alike, and a remedy."""
+    steps = _steps()
+    _check(dataset, SKEWED, out, repetitions)
+    with _progress("skew") as report:
+        made = steps.reproduce_skew(
+            (dataset,) if dataset else SKEWED,
+            out,
+            repetitions=repetitions,
+            seed=seed,
+            report=report,
+        )
+    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+
+
+@app.command("all")
+def everything(
+    *,
+    out: OutOption,
+    dataset: Annotated[str | None, typer.Option(help="One only. (default: all)")] = None,
+    repetitions: RepetitionsOption = 20,
+    seed: SeedOption = 1,
+    encrypted: EncryptionOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Everything, and one HTML report with figures, tables and text."""
+    _check(dataset, DATASETS, out, repetitions)
+    _steps()
+    from dppp.experiments.everything import reproduce_all  # noqa: PLC0415
+
+    with _progress("all") as report:
+        made = reproduce_all(
+            (dataset,) if dataset else DATASETS,
+            out,
+            repetitions=repetitions,
+            seed=seed,
+            with_encryption=encrypted,
+            report=report,
+        )
+
+    def show(console: Console) -> None:
+        for artefact in made.artefacts:
+            _show(console, artefact)
+        console.print(f"report: {made.report}")
+
+    emit(made.to_json(), as_json=as_json, show=show)
+
+
+def _steps() -> Any:
+    try:
+        from dppp.experiments import reproduce  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "the experiments need scikit-learn and matplotlib; install them with: "
+            "pip install 'dppp[experiments]'"
+        ) from error
+    return reproduce
+
+
+def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: int) -> None:
+    if dataset is not None and dataset not in known:
+        raise InputError(f"unknown dataset {dataset!r}; choose one of {', '.join(known)}")
+    if repetitions < 1:
+        raise InputError(f"repetitions must be 1 or more, got {repetitions}")
+    make_folder(out)
+
+
+@contextmanager
+def _progress(title: str) -> "Iterator[Report]":
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
+        bar = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+def _show(console: Console, made: "Artefact") -> None:
+    console.print(f"[bold]{made.command} {made.dataset or ''}[/bold]  {made.shows}")
+    if made.claims:
+        table = Table("holds", "calibration", "claim", "measured", box=None)
+        for claim in made.claims:
+            table.add_row(
+                "true" if claim.holds else "FALSE", claim.calibration, claim.claim, claim.detail
+            )
+        console.print(table)
+    for point in made.encrypted:
+        console.print(
+            f"encrypted, {point.modulus_bits} bits, {point.noise} ({point.calibration}), "
+            f"ε = {point.epsilon:g}: {point.accuracy:.1%} of {point.queries} right, "
+            f"{point.expected_accuracy:.1%} expected; variance {point.variance:.4g}, "
+            f"{point.expected_variance:.4g} expected: {'agrees' if point.agrees else 'DISAGREES'}"
+        )
+    console.print(f"{made.table}\n{made.figure}")

@@ -1,0 +1,82 @@
+"""One HTML file with every figure, table and checked claim; nothing outside it is needed."""
+
+import base64
+import html
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dppp.experiments.claims import Claim
+from dppp.experiments.reproduce import Artefact
+
+_STYLE = """
+body { font: 15px/1.5 sans-serif; max-width: 66em; margin: 2em auto; padding: 0 1em; color: #222 }
+img { max-width: 100% } table { border-collapse: collapse; margin: 1em 0; font-size: 13px }
+td, th { border: 1px solid #ccc; padding: 2px 8px; text-align: left } th { background: #f3f3f3 }
+.false { color: #b00; font-weight: bold } .true { color: #070 } summary { cursor: pointer }
+"""
+
+_INTRODUCTION = """
+<p>Section VII of the paper, run again on stored votes. Every framework is in the table with its
+promise a query; <b>certified</b> means that the exact joint δ of the noise is within the promise.
+Dashed curves with hollow marks are <b>not certified</b>: their accuracy is not comparable, since
+part of the noise that the promise needs is missing. Accuracy is the mean over repetitions of the
+noise, ± its standard deviation, for one trained ensemble.</p>
+"""
+
+
+def write_report(artefacts: Sequence[Artefact], path: Path) -> Path:
+    """All artefacts, in their order."""
+    parts = [_section(artefact) for artefact in artefacts]
+    text = (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<title>The paper's experiments, reproduced</title><style>{_STYLE}</style></head><body>"
+        f"<h1>The paper's experiments, reproduced</h1>{_INTRODUCTION}{''.join(parts)}</body></html>"
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _section(artefact: Artefact) -> str:
+    name = " ".join(filter(None, (artefact.command, artefact.dataset)))
+    picture = base64.b64encode(artefact.figure.read_bytes()).decode("ascii")
+    parts = [
+        f"<h2>{html.escape(name)}</h2><p>{html.escape(artefact.shows)}</p>",
+        f"<img alt='{html.escape(name)}' src='data:image/png;base64,{picture}'>",
+    ]
+    if artefact.claims:
+        parts.append(f"<h3>Claims of the paper</h3>{_claims_table(artefact.claims)}")
+    if artefact.encrypted:
+        rows = [asdict(point) for point in artefact.encrypted]
+        parts.append(f"<h3>Through the real encrypted protocol</h3>{_table(rows)}")
+    rows = [asdict(row) for row in artefact.rows]
+    parts.append(f"<details><summary>All {len(rows)} rows</summary>{_table(rows)}</details>")
+    return "".join(parts)
+
+
+def _claims_table(claims: Sequence[Claim]) -> str:
+    lines = "".join(
+        f"<tr><td>{html.escape(claim.claim)}</td><td>{html.escape(claim.calibration)}</td>"
+        f"<td class='{str(claim.holds).lower()}'>{str(claim.holds).lower()}</td>"
+        f"<td>{html.escape(claim.detail)}</td></tr>"
+        for claim in claims
+    )
+    head = "<tr><th>claim</th><th>calibration</th><th>holds</th><th>measured</th></tr>"
+    return f"<table>{head}{lines}</table>"
+
+
+def _table(rows: Sequence[dict[str, object]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
+    lines = "".join(
+        "<tr>"
+        + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row.values())
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{lines}</table>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,205 @@
+"""Accuracy against label skew, with and without silence where a model is not sure.
+
+The remedy: a teacher whose model is less sure than a fixed, public threshold casts an all-zero
+vote. Its ballot and its noise are there all the same, so nothing shows but in the noisy counts, and
+the promise is the same: a vote that appears or vanishes moves one count, not two.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import InputError, MissingExtraError
+from dppp.experiments.curves import DELTA, SEED, Row, measure
+from dppp.experiments.figures import new_figure, save
+from dppp.experiments.frameworks import Framework, best_certificate, trust_of
+from dppp.experiments.mechanisms import noisy_plurality, plurality
+from dppp.experiments.skew_split import SIZES
+from dppp.experiments.skewed_teachers import Arrays, SkewRecipe, vote_on_skewed_connections
+from dppp.experiments.stored_votes import NO_VOTE, StoredVotes, cached_arrays, recipe_path
+from dppp.privacy.certificate import Promise
+
+ALPHAS = (0.1, 0.3, 1.0, 10.0)
+EPSILON = 0.2
+HONEST_FRACTION = Fraction(2, 3)
+THRESHOLDS = {"mnist": 0.9, "nsl-kdd-20": 0.5}
+"""Public and fixed: softmax output, distance from undecided in margins."""
+RECIPES = {"mnist": (250, 1000), "nsl-kdd-20": (100, 5039)}
+"""Teachers, and test records to vote on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkewRow:
+    """One dealing of the records, with or without the remedy."""
+
+    dataset: str
+    alpha: float
+    sizes: str
+    remedy: bool
+    threshold: float | None
+    silent: float
+    """The part of the votes that are all zeros."""
+    framework: str
+    noise: str
+    epsilon: float | None
+    delta: float | None
+    certified: bool
+    accuracy_mean: float
+    accuracy_std: float
+    repetitions: int
+
+
+def measure_skew(
+    dataset: str,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    repetitions: int = 20,
+    seed: int = SEED,
+    folder: Path | None = None,
+    report: Callable[[int, int], object] = lambda *_: None,
+) -> list[SkewRow]:
+    """Both sizes at every α, with and without the remedy, non-private and certified."""
+    if dataset not in RECIPES:
+        raise InputError(f"skew is measured on {' or '.join(RECIPES)}, not on {dataset!r}")
+    teachers, records = RECIPES[dataset]
+    points = [(sizes, alpha) for sizes in SIZES for alpha in alphas]
+    rows: list[SkewRow] = []
+    for done, (sizes, alpha) in enumerate(points):
+        report(done, len(points))
+        recipe = SkewRecipe(
+            dataset=dataset, alpha=alpha, sizes=sizes, teachers=teachers, records=records
+        )
+        path = recipe_path(f"{dataset}-skew", recipe, folder)
+        found = cached_arrays(path, lambda recipe=recipe: train(recipe))  # type: ignore[misc]
+        rows += rows_of(found, recipe, repetitions, seed)
+    report(len(points), len(points))
+    return rows
+
+
+def train(recipe: SkewRecipe) -> Arrays:
+    """Votes, confidence and truth of a recipe; a minute or two for MNIST."""
+    if recipe.dataset == "nsl-kdd-20":
+        from dppp.experiments.nsl_kdd import load_nsl_kdd  # noqa: PLC0415
+
+        return vote_on_skewed_connections(load_nsl_kdd(), recipe)
+    try:
+        from dppp.experiments.skewed_digits import vote_on_skewed_digits  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "the MNIST teachers need torch; install it with: pip install 'dppp[torch]'"
+        ) from error
+    from dppp.experiments.datasets import load_mnist  # noqa: PLC0415
+
+    return vote_on_skewed_digits(load_mnist(), recipe)
+
+
+def rows_of(found: Arrays, recipe: SkewRecipe, repetitions: int, seed: int) -> list[SkewRow]:
+    """Four rows: with and without the remedy, each without noise and certified."""
+    threshold = THRESHOLDS[recipe.dataset]
+    rows = []
+    for limit in (None, threshold):
+        votes = silenced(found, recipe.dataset, limit)
+        for framework in _frameworks(votes):
+            row = measure(votes, framework, repetitions, seed)
+            rows.append(_skew_row(row, recipe, limit, float((votes.votes == NO_VOTE).mean())))
+    return rows
+
+
+def silenced(found: Arrays, dataset: str, threshold: float | None) -> StoredVotes:
+    """The votes as they are, or all zeros where the model is less sure than the threshold."""
+    votes = np.asarray(found["votes"], np.uint8)
+    if threshold is not None:
+        confidence: NDArray[np.float64] = np.asarray(found["confidence"], np.float64)
+        votes = np.where(confidence < threshold, np.uint8(NO_VOTE), votes)
+    truth = np.asarray(found["truth"], np.uint8)
+    classes = 10 if dataset == "mnist" else 2
+    return StoredVotes(
+        dataset=dataset, classes=classes, votes=votes, truth=truth, centralised=truth
+    )
+
+
+def _frameworks(votes: StoredVotes) -> list[Framework]:
+    promise = Promise(epsilon=EPSILON, delta=DELTA, queries=1, classes=votes.classes)
+    certificate = best_certificate(promise, trust_of(votes.teachers, HONEST_FRACTION))
+    return [
+        Framework(framework="distributed", release=plurality(votes)),
+        Framework(
+            framework="dppp-best",
+            noise=certificate.noise.name,
+            calibration="exact",
+            honest_fraction=float(HONEST_FRACTION),
+            epsilon=EPSILON,
+            delta=DELTA,
+            certified=certificate.certified,
+            release=noisy_plurality(votes, certificate.noise),
+        ),
+    ]
+
+
+def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: float) -> SkewRow:
+    return SkewRow(
+        dataset=recipe.dataset,
+        alpha=recipe.alpha,
+        sizes=recipe.sizes,
+        remedy=threshold is not None,
+        threshold=threshold,
+        silent=silent,
+        framework=row.framework,
+        noise=row.noise,
+        epsilon=row.epsilon,
+        delta=row.delta,
+        certified=row.certified,
+        accuracy_mean=row.accuracy_mean,
+        accuracy_std=row.accuracy_std,
+        repetitions=row.repetitions,
+    )
+
+
+def write_skew(rows: Sequence[SkewRow], path: Path) -> Path:
+    """One line a row."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(SkewRow)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+    return path
+
+
+def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
+    """One panel a dataset: accuracy against α, solid with the remedy, dotted without."""
+    datasets = list(dict.fromkeys(row.dataset for row in rows))
+    figure, panels = new_figure(4.6 * len(datasets), 4.4, len(datasets))
+    for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):
+        for colour, sizes in zip(("tab:green", "tab:blue"), SIZES, strict=True):
+            for remedy, line in ((True, "-"), (False, ":")):
+                points = [
+                    row
+                    for row in rows
+                    if (row.dataset, row.sizes, row.remedy, row.framework)
+                    == (dataset, sizes, remedy, "dppp-best")
+                ]
+                axes.errorbar(
+                    [row.alpha for row in points],
+                    [100 * row.accuracy_mean for row in points],
+                    yerr=[100 * row.accuracy_std for row in points],
+                    color=colour,
+                    linestyle=line,
+                    marker="o" if remedy else "x",
+                    markersize=5,
+                    label=f"{sizes} sizes, {'silent if unsure' if remedy else 'all vote'}",
+                )
+        axes.set_xscale("log")
+        ticks = sorted({row.alpha for row in rows})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("α of the Dirichlet label skew (small: skewed)")
+        axes.set_ylabel("right labels, %")
+        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3"
+        axes.set_title(title, fontsize="medium", loc="left")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="x-small")
+    return save(figure, path)
