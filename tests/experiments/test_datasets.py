@@ -3,7 +3,10 @@
 import gzip
 import hashlib
 import struct
+import threading
 import urllib.error
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -147,3 +150,85 @@ def test_images_and_labels_must_belong_together(folders, files, contents):
     write(data, files, contents)
     with pytest.raises(InputError, match="do not belong together"):
         load_mnist(swapped)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A web server on loopback that serves what is put into a mapping, and an empty cache."""
+    monkeypatch.delenv("DPPP_DATA", raising=False)
+    monkeypatch.setenv("DPPP_CACHE", str(tmp_path / "cache"))
+    served = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = served.get(self.path)
+            self.send_response(404 if content is None else 200)
+            self.send_header("Content-Length", str(len(content or b"")))
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/", served, tmp_path / "cache" / "data"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_file_is_fetched_from_its_home_over_the_wire(home, files, contents):
+    address, served, cache = home
+    file = replace(files[0], homes=(address + "gone/", address))
+    served[f"/{file.name}"] = contents[0]
+    assert find_file(file) == contents[0]
+    served.clear()
+    assert find_file(file) == contents[0]
+    assert file.path_in(cache).read_bytes() == contents[0]
+
+
+def test_another_file_at_the_same_address_is_refused_and_not_kept(home, files, contents):
+    address, served, cache = home
+    file = replace(files[0], homes=(address,))
+    served[f"/{file.name}"] = contents[1]
+    with pytest.raises(DatasetUnavailable, match=r"SHA-256 is .*; put it at .*train-images"):
+        find_file(file)
+    assert not cache.exists()
+
+
+def test_a_name_with_a_plus_is_asked_for_by_its_quoted_name(home):
+    address, served, _ = home
+    text = b"a,b\n"
+    file = DataFile(
+        folder="nsl-kdd",
+        name="KDDTest+.txt",
+        sha256=hashlib.sha256(text).hexdigest(),
+        homes=(address,),
+        is_plain_text=True,
+    )
+    served["/KDDTest%2B.txt"] = b"a,b\r\n"
+    assert find_file(file) == text
+
+
+def test_text_is_found_compressed_and_checked_by_its_text(folders):
+    data, _, fetched = folders
+    file = DataFile(
+        folder="nsl-kdd",
+        name="some.txt",
+        sha256=hashlib.sha256(b"text\n").hexdigest(),
+        homes=(),
+        is_plain_text=True,
+    )
+    packed = file.path_in(data).with_name("some.txt.gz")
+    packed.parent.mkdir(parents=True)
+    packed.write_bytes(gzip.compress(b"text\r\n"))
+    assert find_file(file) == b"text\n"
+    packed.write_bytes(gzip.compress(b"other\n"))
+    with pytest.raises(InputError, match=r"damaged or another file"):
+        find_file(file)
+    packed.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match="no gzip file"):
+        find_file(file)
+    assert not fetched

@@ -3,7 +3,7 @@
 The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,7 +59,7 @@ def accuracy_epsilon(
             with_encryption=encrypted,
             report=report,
         )
-    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+    _finish(made.to_json(), [made], as_json)
 
 
 @app.command("accuracy-delta")
@@ -78,7 +78,7 @@ def accuracy_delta(
         made = steps.reproduce_delta(
             dataset, out, repetitions=repetitions, seed=seed, report=report
         )
-    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+    _finish(made.to_json(), [made], as_json)
 
 
 @app.command("overhead")
@@ -103,7 +103,7 @@ def overhead(
             modulus_bits=modulus_bits or (1024, 2048),
             report=report,
         )
-    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+    _finish(made.to_json(), [made], as_json)
 
 
 @app.command("skew")
@@ -128,7 +128,7 @@ def skew(
             seed=seed,
             report=report,
         )
-    emit(made.to_json(), as_json=as_json, show=lambda console: _show(console, made))
+    _finish(made.to_json(), [made], as_json)
 
 
 @app.command("all")
@@ -156,12 +156,7 @@ def everything(
             report=report,
         )
 
-    def show(console: Console) -> None:
-        for artefact in made.artefacts:
-            _show(console, artefact)
-        console.print(f"report: {made.report}")
-
-    emit(made.to_json(), as_json=as_json, show=show)
+    _finish(made.to_json(), made.artefacts, as_json, last=f"report: {made.report}")
 
 
 def _steps() -> Any:
@@ -192,14 +187,31 @@ def _progress(title: str) -> "Iterator[Report]":
         yield lambda done, total: bars.update(bar, completed=done, total=total)
 
 
+def _finish(
+    result: Mapping[str, object], made: "Sequence[Artefact]", as_json: bool, last: str = ""
+) -> None:
+    """Print, and fail where the real protocol does not agree with the stored votes."""
+
+    def show(console: Console) -> None:
+        for artefact in made:
+            _show(console, artefact)
+        if last:
+            console.print(last)
+
+    emit(result, as_json=as_json, show=show)
+    if not all(point.agrees for artefact in made for point in artefact.encrypted):
+        raise typer.Exit(1)
+
+
 def _show(console: Console, made: "Artefact") -> None:
     console.print(f"[bold]{made.command} {made.dataset or ''}[/bold]  {made.shows}")
     if made.claims:
-        table = Table("holds", "calibration", "claim", "measured", box=None)
+        true = sum(claim.holds for claim in made.claims)
+        console.print(f"{true} of {len(made.claims)} claims of the paper hold; these do not:")
+        table = Table("calibration", "claim", "measured", box=None)
         for claim in made.claims:
-            table.add_row(
-                "true" if claim.holds else "FALSE", claim.calibration, claim.claim, claim.detail
-            )
+            if not claim.holds:
+                table.add_row(claim.calibration, claim.claim, claim.detail)
         console.print(table)
     for point in made.encrypted:
         console.print(

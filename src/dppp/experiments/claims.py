@@ -54,14 +54,16 @@ class Comparison:
         return self.below == 0 and 2 * self.above >= self.above + self.tied
 
 
-def check_claims(by_epsilon: Sequence[Row], by_delta: Sequence[Row] = ()) -> list[Claim]:
+def check_claims(
+    by_epsilon: Sequence[Row], by_delta: Sequence[Row] = (), *, dataset: str = "mnist"
+) -> list[Claim]:
     """All the claims on one dataset; those on δ where rows that vary it are given."""
     claims = [_centralised_is_close(by_epsilon)]
     for calibration in ("paper", "certified"):
         claims += _above_local(by_epsilon, calibration)
         claims += [_gaussian_above_binomial(by_epsilon, calibration)]
         claims += _fewer_honest_costs_little(by_epsilon, calibration)
-        claims += _comparable(by_epsilon, calibration)
+        claims += _comparable(by_epsilon, calibration, dataset)
         claims += [_comparable_to_pate(by_epsilon, calibration)]
         if by_delta:
             claims += _epsilon_over_delta(by_epsilon, by_delta, calibration)
@@ -199,15 +201,19 @@ def _fewer_honest_costs_little(rows: Sequence[Row], calibration: str) -> list[Cl
     return claims
 
 
-def _comparable(rows: Sequence[Row], calibration: str) -> list[Claim]:
+def _comparable(rows: Sequence[Row], calibration: str, dataset: str) -> list[Claim]:
+    """From ε = 0.05 on MNIST and NSL-KDD-20; Breast Cancer needs more, says the paper."""
+    is_small = dataset == "breast-cancer"
+    words = "only above ε = 0.05" if is_small else "from ε = 0.05"
     claims = []
     for name, dppp in dppp_curves(rows, calibration).items():
         start = comparable_from(rows, dppp)
+        is_early = start is not None and start <= COMPARABLE_FROM_EPSILON
         claims.append(
             Claim(
-                claim=f"DPPP ({name}) comparable to distributed non-private from ε = 0.05",
+                claim=f"DPPP ({name}) comparable to distributed non-private {words}",
                 calibration=calibration,
-                holds=start is not None and start <= COMPARABLE_FROM_EPSILON,
+                holds=is_early != is_small,
                 detail=f"within {100 * COMPARABLE:.0f} points of accuracy "
                 + ("nowhere" if start is None else f"from ε = {start:g}"),
             )
