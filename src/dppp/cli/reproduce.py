@@ -180,9 +180,13 @@ def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: 
 
 @contextmanager
 def _progress(title: str) -> "Iterator[Report]":
+    """A bar on standard error; says nothing where nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
+    is_watched = console.is_terminal
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not is_watched
+    ) as bars:
         bar = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)
 

@@ -197,7 +197,7 @@ def _fetch(address: str) -> bytes:
     console = Console(stderr=True)
     with (
         urllib.request.urlopen(address, timeout=30) as response,  # noqa: S310
-        Progress(console=console, transient=True) as progress,
+        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         total = int(response.headers.get("Content-Length", 0)) or None
         bar = progress.add_task(address.rsplit("/", 1)[-1], total=total)

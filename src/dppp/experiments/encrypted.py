@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from dppp.errors import UncertifiedError
 from dppp.experiments.frameworks import best_certificate, trust_of
 from dppp.experiments.stored_votes import StoredVotes
 from dppp.federation import Federation, deliver_here, found
@@ -67,10 +68,15 @@ def run_encrypted(
 ) -> EncryptedPoint:
     """Ask about every record so many times, with fresh noise each time; γ is 2/3.
 
-    Noise without a certificate cannot be run: no teacher would accept the task.
+    The task promises the total ε of all queries; noise that misses (ε, δ) in one is refused.
     """
     started = time.process_time()
     certificate = _certificate(votes, epsilon, delta, family, calibration)
+    if not certificate.certified:
+        raise UncertifiedError(
+            f"{family} noise by the calibration {calibration} misses ε = {epsilon:g}, δ = {delta:g}"
+            f": its δ is {certificate.exact_delta:.2g}; only certified points are run for real"
+        )
     total = certificate_for_all(certificate, repetitions * len(votes.truth))
     parties = found(
         name=f"{votes.dataset}, encrypted",

@@ -1,0 +1,115 @@
+"""`dppp reproduce` on Breast Cancer, from the command to the report."""
+
+import csv
+import functools
+import json
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp
+
+from dppp.cli import reproduce as command
+from dppp.experiments import curves, ensembles, everything, overhead, reproduce, skew
+from dppp.experiments.reproduce import reproduce_overhead
+
+
+@pytest.fixture(autouse=True)
+def small(tmp_path_factory, monkeypatch):
+    """One cache for all tests here, and few records through the real protocol."""
+    monkeypatch.setitem(reproduce.ENCRYPTED, "breast-cancer", (40, (reproduce.BEST,)))
+    monkeypatch.setenv("DPPP_CACHE", str(tmp_path_factory.getbasetemp() / "reproduce-cache"))
+
+
+@pytest.fixture
+def few_epsilons(monkeypatch):
+    some = functools.partial(curves.accuracy_by_epsilon, epsilons=(0.1, 1.0))
+    monkeypatch.setattr(reproduce, "accuracy_by_epsilon", some)
+
+
+def test_accuracy_against_epsilon_makes_table_figure_claims_and_an_encrypted_point(tmp_path):
+    found = json_of(
+        f"reproduce accuracy-epsilon --dataset breast-cancer --out {tmp_path} --repetitions 3"
+    )
+    with (tmp_path / "accuracy-epsilon-breast-cancer.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["epsilon"] for row in rows} == {
+        "",
+        "0.01",
+        "0.02",
+        "0.05",
+        "0.1",
+        "0.2",
+        "0.5",
+        "1.0",
+    }
+    assert (tmp_path / "accuracy-epsilon-breast-cancer.png").is_file()
+    assert {claim["calibration"] for claim in found["claims"]} == {"none", "paper", "certified"}
+    assert [point["agrees"] for point in found["encrypted"]] == [True]
+    assert "no certificate" in found["shows"]
+
+
+def test_accuracy_against_delta_says_whether_epsilon_matters_more(tmp_path, few_epsilons):
+    result = run_dppp(
+        f"reproduce accuracy-delta --dataset breast-cancer --out {tmp_path} --repetitions 3"
+    )
+    assert result.returncode == 0, result.stderr
+    assert "ε moves accuracy by" in " ".join(result.stdout.split())
+    assert (tmp_path / "accuracy-delta-breast-cancer.png").is_file()
+
+
+def test_all_makes_one_report_that_needs_no_other_file(tmp_path, monkeypatch, few_epsilons):
+    small = lambda out: reproduce_overhead(out, teachers=(4,), modulus_bits=(1024,))  # noqa: E731
+    monkeypatch.setattr(everything, "reproduce_overhead", small)
+    found = json_of(
+        f"reproduce all --dataset breast-cancer --out {tmp_path} --repetitions 2 --no-encrypted"
+    )
+    names = [artefact["command"] for artefact in found["artefacts"]]
+    assert names == ["accuracy-epsilon", "accuracy-delta", "overhead"]
+    report = (tmp_path / "report.html").read_text()
+    assert report.count("data:image/png;base64,") == 3
+    assert "http" not in report.replace("http-equiv", "")
+    assert "not certified" in report
+
+
+def test_a_point_that_disagrees_fails_the_command(tmp_path, monkeypatch, few_epsilons):
+    from dppp.experiments import encrypted
+
+    monkeypatch.setattr(encrypted, "is_likely_number", lambda *_: False)
+    options = f"--dataset breast-cancer --out {tmp_path} --repetitions 2 --json"
+    result = run_dppp(f"reproduce accuracy-epsilon {options}")
+    assert result.returncode == 1
+    assert not json.loads(result.stdout)["encrypted"][0]["agrees"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ("accuracy-epsilon --dataset iris --out OUT", "iris"),
+        ("accuracy-delta --dataset breast-cancer --out OUT --repetitions 0", "repetitions"),
+        ("skew --dataset breast-cancer --out OUT", "breast-cancer"),
+        ("overhead --out OUT --modulus-bits 100 --teachers 4", "100 bits"),
+        ("accuracy-epsilon --dataset breast-cancer --out /dev/null/x", "/dev/null/x"),
+        ("accuracy-epsilon --out OUT", "--dataset"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_one_line_and_code_2(tmp_path, arguments, word):
+    result = run_dppp(f"reproduce {arguments.replace('OUT', str(tmp_path))}")
+    assert_refused(2, word, result)
+
+
+def test_a_dataset_that_is_nowhere_says_where_to_put_it(tmp_path, monkeypatch):
+    from dppp.experiments import nsl_kdd
+
+    monkeypatch.setenv("DPPP_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DPPP_CACHE", str(tmp_path / "cache"))
+    gone = nsl_kdd._text_file("KDDTrain+_20Percent.txt", "0" * 64)
+    object.__setattr__(gone, "homes", ("http://127.0.0.1:9/",))
+    monkeypatch.setattr(nsl_kdd, "TWENTY_PERCENT", gone)
+    result = run_dppp(f"reproduce accuracy-epsilon --dataset nsl-kdd-20 --out {tmp_path}")
+    assert_refused(1, str(tmp_path / "data" / "nsl-kdd" / "KDDTrain+_20Percent.txt"), result)
+
+
+def test_the_command_knows_the_datasets_and_defaults_of_the_experiments():
+    assert command.DATASETS == ensembles.DATASETS
+    assert tuple(skew.RECIPES) == command.SKEWED
+    assert overhead.TEACHERS == (20, 100, 250)
+    assert overhead.MODULUS_BITS == (1024, 2048)
