@@ -9,6 +9,7 @@ from dppp.errors import InputError
 from dppp.experiments.claims import Curve, curve
 from dppp.experiments.curves import Row
 from dppp.experiments.overhead import Overhead
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS
 
 _WAYS = {"paper": "the paper's way", "dppp": "dppp"}
 _GAMMA = {None: "", 1.0: ", γ = 1", 2 / 3: ", γ = 2/3"}
@@ -196,7 +197,7 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]
 def save(figure: Any, path: Path) -> Path:
     """Write the PNG."""
     try:
-        figure.savefig(path, dpi=100)
+        figure.savefig(path, dpi=95)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return path
@@ -205,31 +206,35 @@ def save(figure: Any, path: Path) -> Path:
 def draw_overhead(rows: Sequence[Overhead], path: Path) -> Path:
     """Time and bytes against N, a line for each way and length of key."""
     figure, panels = new_figure(10.5, 3.8, 3)
-    amounts = (
-        ("teacher_cpu_ms", "a teacher, ms a label"),
-        ("aggregator_cpu_ms", "the aggregator, ms a label"),
-        ("teacher_sends_bytes", "a teacher, bytes a label"),
+    columns = (
+        ("a teacher, ms a label", {"teacher_cpu_ms": "o"}),
+        ("the aggregator, ms a label", {"aggregator_cpu_ms": "o"}),
+        (
+            "a teacher sends (●), receives (▼), bytes a label",
+            {"teacher_sends_bytes": "o", "teacher_receives_bytes": "v"},
+        ),
     )
-    for axes, (name, words) in zip(panels, amounts, strict=True):
-        for way, colour in (("paper", "tab:red"), ("dppp", "tab:green")):
-            for bits, line in ((1024, ":"), (2048, "-")):
-                points = [row for row in rows if (row.way, row.modulus_bits) == (way, bits)]
-                teachers = [row.teachers for row in points]
-                _plot_overhead(axes, teachers, [getattr(row, name) for row in points], colour, line)
-                if name == "teacher_sends_bytes" and points:
-                    received = [row.teacher_receives_bytes for row in points]
-                    axes.plot(teachers, received, color=colour, linestyle=line, marker="v")
-                axes.lines[-1].set_label(f"{_WAYS[way]}, {bits} bits")
+    for axes, (title, names) in zip(panels, columns, strict=True):
+        for name, marker in names.items():
+            _plot_overhead(axes, rows, name, marker)
         axes.set_yscale("log")
         axes.set_xlabel("teachers")
-        axes.set_title(words, fontsize="medium", loc="left")
+        axes.set_title(title, fontsize="medium", loc="left")
         axes.grid(alpha=0.3)
-    panels[2].set_title("a teacher sends (●), receives (▼), bytes a label", fontsize="medium")
     panels[0].legend(fontsize="x-small")
     return save(figure, path)
 
 
-def _plot_overhead(
-    axes: Any, teachers: Sequence[int], amounts: Sequence[float], colour: str, line: str
-) -> None:
-    axes.plot(teachers, amounts, color=colour, linestyle=line, marker="o", markersize=4)
+def _plot_overhead(axes: Any, rows: Sequence[Overhead], name: str, marker: str) -> None:
+    for way, colour in (("paper", "tab:red"), ("dppp", "tab:green")):
+        for bits in sorted({row.modulus_bits for row in rows}):
+            points = [row for row in rows if (row.way, row.modulus_bits) == (way, bits)]
+            axes.plot(
+                [row.teachers for row in points],
+                [getattr(row, name) for row in points],
+                color=colour,
+                linestyle=":" if bits < DEFAULT_MODULUS_BITS else "-",
+                marker=marker,
+                markersize=4,
+                label=f"{_WAYS[way]}, {bits} bits",
+            )
