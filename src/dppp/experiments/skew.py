@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ from dppp.privacy.certificate import Promise
 ALPHAS = (0.1, 0.3, 1.0, 10.0)
 EPSILON = 0.2
 HONEST_FRACTION = Fraction(2, 3)
-THRESHOLDS = {"mnist": 0.9, "nsl-kdd-20": 0.5}
-"""Public and fixed: softmax output, distance from undecided in margins."""
+THRESHOLDS = {"mnist": 0.7, "nsl-kdd-20": 0.5}
+"""Public and fixed: softmax output, distance from undecided in margins (docs/reproduction.md)."""
 RECIPES = {"mnist": (250, 1000), "nsl-kdd-20": (100, 5039)}
 """Teachers, and test records to vote on."""
 
@@ -174,32 +175,40 @@ def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
     datasets = list(dict.fromkeys(row.dataset for row in rows))
     figure, panels = new_figure(4.6 * len(datasets), 4.4, len(datasets))
     for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):
+        own = [row for row in rows if row.dataset == dataset]
         for colour, sizes in zip(("tab:green", "tab:blue"), SIZES, strict=True):
-            for remedy, line in ((True, "-"), (False, ":")):
-                points = [
-                    row
-                    for row in rows
-                    if (row.dataset, row.sizes, row.remedy, row.framework)
-                    == (dataset, sizes, remedy, "dppp-best")
-                ]
-                axes.errorbar(
-                    [row.alpha for row in points],
-                    [100 * row.accuracy_mean for row in points],
-                    yerr=[100 * row.accuracy_std for row in points],
-                    color=colour,
-                    linestyle=line,
-                    marker="o" if remedy else "x",
-                    markersize=5,
-                    label=f"{sizes} sizes, {'silent if unsure' if remedy else 'all vote'}",
-                )
+            for remedy in (True, False):
+                chosen = [row for row in own if (row.sizes, row.remedy) == (sizes, remedy)]
+                _draw_dealing(axes, chosen, colour)
         axes.set_xscale("log")
-        ticks = sorted({row.alpha for row in rows})
+        ticks = sorted({row.alpha for row in own})
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.set_xlabel("α of the Dirichlet label skew (small: skewed)")
         axes.set_ylabel("right labels, %")
-        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3"
+        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3;\nfaint: no noise"
         axes.set_title(title, fontsize="medium", loc="left")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
+        axes.legend(fontsize="x-small", loc="lower right")
     return save(figure, path)
+
+
+def _draw_dealing(axes: Any, rows: Sequence[SkewRow], colour: str) -> None:
+    for framework, strength in (("dppp-best", 1.0), ("distributed", 0.3)):
+        points = [row for row in rows if row.framework == framework]
+        if not points:
+            continue
+        remedy = points[0].remedy
+        axes.errorbar(
+            [row.alpha for row in points],
+            [100 * row.accuracy_mean for row in points],
+            yerr=[100 * row.accuracy_std for row in points],
+            color=colour,
+            alpha=strength,
+            linestyle="-" if remedy else ":",
+            marker="o" if remedy else "x",
+            markersize=5,
+            label=f"{points[0].sizes} sizes, {'silent if unsure' if remedy else 'all vote'}"
+            if framework == "dppp-best"
+            else None,
+        )
