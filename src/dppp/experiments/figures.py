@@ -210,7 +210,7 @@ def draw_overhead(rows: Sequence[Overhead], path: Path) -> Path:
         ("a teacher, ms a label", {"teacher_cpu_ms": "o"}),
         ("the aggregator, ms a label", {"aggregator_cpu_ms": "o"}),
         (
-            "a teacher sends (●), receives (▼), bytes a label",
+            "a teacher sends ●, receives ▼, bytes",
             {"teacher_sends_bytes": "o", "teacher_receives_bytes": "v"},
         ),
     )
