@@ -22,13 +22,12 @@ from dppp.experiments.frameworks import best_certificate, trust_of
 from dppp.experiments.stored_votes import StoredVotes
 from dppp.federation import Federation, deliver_here, found
 from dppp.learning.planning import noise_of_all
-from dppp.learning.winning import ObservedVotes, accuracy_of
+from dppp.learning.winning import Race, accuracy_of
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
 from dppp.privacy.noise import Noise, pmf_of
-from dppp.protocol.teacher import Predict
 
 FALSE_ALARM = 1e-6
 HONEST_FRACTION = Fraction(2, 3)
@@ -145,8 +144,8 @@ def win_probabilities(votes: StoredVotes, drawn: Noise) -> NDArray[np.float64]:
     for row, label in zip(counts, truth, strict=True):
         key = (tuple(row.tolist()), int(label))
         if key not in alike:
-            seen = ObservedVotes(row[None, :], np.array([label]))
-            alike[key] = accuracy_of(seen.races(votes.teachers), drawn)
+            leads = (row[label] - np.delete(row, label)).tolist()
+            alike[key] = accuracy_of((Race(leads=tuple(leads), weight=1.0),), drawn)
         wins.append(alike[key])
     return np.array(wins)
 
@@ -206,8 +205,6 @@ def _certificate(
     return calibrate_for(family, promise, trust, calibration=calibration)
 
 
-def _looking_up(own: NDArray[np.uint8]) -> Predict:
-    predict: Callable[[NDArray[np.float64]], list[int | None]] = lambda rows: [  # noqa: E731
-        int(own[int(row[0])]) for row in rows
-    ]
-    return predict
+def _looking_up(own: NDArray[np.uint8]) -> Callable[[NDArray[np.float64]], list[int | None]]:
+    """The model of one teacher: its stored vote on the record of this number."""
+    return lambda rows: [int(own[int(row[0])]) for row in rows]
