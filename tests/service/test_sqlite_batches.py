@@ -38,12 +38,14 @@ def test_kinds_and_batches_are_kept_apart_and_empty_bytes_are_something(path: Pa
     assert store.get(SECOND, "request") is None
 
 
-def test_batches_come_in_the_order_in_which_they_were_first_put(path: Path) -> None:
+def test_keys_come_in_the_order_in_which_they_were_first_put(path: Path) -> None:
     store = SqliteBatchStore(path)
-    for batch, kind in ((FIRST, "request"), (SECOND, "request"), (FIRST, "list")):
-        store.put_once(batch, kind, b"data")
+    puts = ((SECOND, "list"), (FIRST, "request"), (SECOND, "request"), (FIRST, "request"))
+    for key, kind in puts:
+        store.put_once(key, kind, b"data")
     store.close()
-    assert SqliteBatchStore(path).batches() == (FIRST, SECOND)
+    assert SqliteBatchStore(path).having("request") == (FIRST, SECOND)
+    assert SqliteBatchStore(path).having("list") == (SECOND,)
 
 
 def test_of_many_threads_one_wins_and_all_get_its_bytes(path: Path) -> None:
@@ -115,8 +117,8 @@ def test_a_store_does_not_work_in_a_forked_process_or_when_closed(path: Path) ->
     store = SqliteBatchStore(path)
     store._file._process = os.getpid() + 1
     with pytest.raises(InputError, match="another process"):
-        store.batches()
+        store.having("request")
     store._file._process = os.getpid()
     store.close()
     with pytest.raises(BatchStoreUnavailable):
-        store.batches()
+        store.having("request")

@@ -111,8 +111,8 @@ class Aggregator:
     def resume(self, *, now: int) -> list[Send]:
         """After a restart: read the store, and send again what is pending."""
         sends: list[Send] = []
-        for identifier in self._store.batches():
-            batch = self._restore(identifier, now)
+        for identifier in self._store.having(_REQUEST):
+            batch = self._restore(BatchId(identifier), now)
             sends += self._pending(batch)
         return sends + self.tick(now)
 
