@@ -8,7 +8,7 @@ class BatchStore(Protocol):
     """Durable when `put_once` returns; safe to share between workers."""
 
     def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
-        """Keep the first bytes ever put for this key (a batch id, mostly) and kind; return those."""
+        """Keep the first bytes ever put for this key and kind, and return those."""
 
     def get(self, key: bytes, kind: str) -> bytes | None:
         """What was put, or None."""
