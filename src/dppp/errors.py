@@ -139,6 +139,26 @@ class BatchStoreUnavailable(DpppError):
     """The aggregator's store could not be read or written; nothing was sent."""
 
 
+class JobUnknown(DpppError):
+    """There is no such job of this querier."""
+
+
+class JobChanged(Refusal):
+    """The key of a job comes back with other rows."""
+
+
+class NotReleased(DpppError):
+    """What was asked for is not there: the batch is under way, or was aborted."""
+
+
+class AllowanceExceeded(Refusal):
+    """A querier, or the task, has fewer queries left than this asks for."""
+
+
+class Busy(DpppError):
+    """Too much is under way; the same can be asked again later."""
+
+
 class WireError(InputError):
     """Bytes that are not the message they should be."""
 
