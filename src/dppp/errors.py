@@ -155,6 +155,14 @@ class AllowanceExceeded(Refusal):
     """A querier, or the task, has fewer queries left than this asks for."""
 
 
+class TooManyRows(InputError):
+    """More rows at once than the gateway takes."""
+
+
+class RunnerStopped(DpppError):
+    """The process cannot do its work any more and has to be restarted."""
+
+
 class Busy(DpppError):
     """Too much is under way; the same can be asked again later."""
 

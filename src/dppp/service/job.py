@@ -65,6 +65,11 @@ class JobStatus:
     missing: tuple[int, ...] = ()
     culprits: tuple[int, ...] = ()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.stage in (Stage.RELEASED, Stage.ABORTED)
+
 
 def job_id(querier: str, key: str) -> JobId:
     """The id of a querier's job under its key."""
