@@ -46,6 +46,7 @@ class Progress:
     """How far a batch is: whose ballots and whose decryption shares have come in."""
 
     phase: Phase
+    queries: int
     voters: tuple[int, ...]
     sharers: tuple[int, ...]
 
@@ -129,6 +130,11 @@ class Aggregator:
             sends += self.adopt(BatchId(identifier), now=now)
         return sends + self.tick(now)
 
+    def recall(self) -> None:
+        """After a restart: remember the answers of all batches that came to an end."""
+        for identifier in self._store.having(_OUTCOME):
+            self.outcome(BatchId(identifier))
+
     def remind(self) -> list[Send]:
         """Everything that was asked and not answered, again; for channels that lose messages."""
         sends: list[Send] = []
@@ -156,9 +162,11 @@ class Aggregator:
         batch = self._batches.get(identifier)
         if batch is None:
             return None
-        is_opening = batch.phase is Phase.OPENING
         return Progress(
-            phase=batch.phase, voters=batch.voters, sharers=batch.sharers if is_opening else ()
+            phase=batch.phase,
+            queries=len(batch.query_ids),
+            voters=batch.voters,
+            sharers=batch.sharers if batch.phase is Phase.OPENING else (),
         )
 
     def faults(self, identifier: BatchId) -> dict[int, str]:
@@ -228,7 +236,8 @@ class Aggregator:
             self._learn(outcome)
             return
         request = self._store.get(identifier, _REQUEST)
-        assert request is not None, "the request is the first thing stored of a batch"
+        if request is None:
+            raise InputError("a batch that is not in the store; send its request first")
         batch = Batch(self.task, self._public, decode(request, BatchRequest), self._patience)
         stored_list = self._store.get(identifier, _LIST)
         if stored_list is not None:

@@ -114,18 +114,18 @@ class BatchRunner:
 
     async def submit(self, request: BatchRequest) -> BatchId:
         """Start a batch, or go on with it; returns when it is stored."""
-        if len(self._open) >= MOST_OPEN_BATCHES:
-            raise Busy(f"{MOST_OPEN_BATCHES} batches are under way; ask again in a minute")
+        self._require_room()
         ids = [query_id(self.task.task_id, query) for query in request.queries]
         identifier = batch_id(self.task.task_id, ids)
         sends = await self.ask(Aggregator.start, request, now=self._now())
-        await self._follow(identifier, len(ids), sends)
+        await self._follow(identifier, sends)
         return identifier
 
-    async def adopt(self, identifier: BatchId, queries: int) -> None:
+    async def adopt(self, identifier: BatchId) -> None:
         """Go on with a batch of the store that nobody runs."""
+        self._require_room()
         sends = await self.ask(Aggregator.adopt, identifier, now=self._now())
-        await self._follow(identifier, queries, sends)
+        await self._follow(identifier, sends)
 
     async def refresh(self, identifier: BatchId) -> None:
         """Another aggregator ended this batch: take its outcome."""
@@ -148,11 +148,16 @@ class BatchRunner:
             if not state.is_online:
                 self._set_online(teacher, is_online=True)
 
-    async def _follow(self, identifier: BatchId, queries: int, sends: Sequence[Send]) -> None:
-        if await self.ask(Aggregator.progress, identifier) is not None:
-            self._open.setdefault(identifier, _Open(queries=queries))
-            self._tell(identifier, Stage.VOTES, queries=queries)
-            log.info("batch started", extra={"batch": identifier.hex(), "queries": queries})
+    def _require_room(self) -> None:
+        if len(self._open) >= MOST_OPEN_BATCHES:
+            raise Busy(f"{MOST_OPEN_BATCHES} batches are under way; ask again in a minute")
+
+    async def _follow(self, identifier: BatchId, sends: Sequence[Send]) -> None:
+        found = await self.ask(Aggregator.progress, identifier)
+        if found is not None and identifier not in self._open:
+            self._open[identifier] = _Open(queries=found.queries)
+            self._tell(identifier, Stage.VOTES)
+            log.info("batch started", extra={"batch": identifier.hex(), "queries": found.queries})
         await self._channel.send(sends)
 
     async def _take_messages(self) -> None:

@@ -28,7 +28,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEvent:
-    """A batch got further: so many ballots or decryption shares of so many."""
+    """A batch got further: so many ballots or decryption shares of so many.
+
+    `worker` is the aggregator process that said so, if it was another than this one.
+    """
 
     batch: str
     stage: Stage
@@ -38,6 +41,7 @@ class BatchEvent:
     of: int = 0
     teacher: int | None = None
     reason: str | None = None
+    worker: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""
