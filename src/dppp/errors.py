@@ -43,6 +43,14 @@ class KeyMaterialError(InputError):
     """A key, a share of one or its file cannot be used: weak, damaged, foreign or locked."""
 
 
+class FederationError(InputError):
+    """A join request, a federation file or a certificate in one that cannot be used."""
+
+
+class FederationChanged(Refusal):
+    """A federation file that is not the one whose hash was compared."""
+
+
 class GroupElementError(InputError):
     """An integer that should be an element of the key's group is not."""
 
