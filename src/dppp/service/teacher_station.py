@@ -55,6 +55,11 @@ class TeacherStation:
         self._is_ledger_usable = True
 
     @property
+    def is_started(self) -> bool:
+        """Whether the broker was reached, so that there may be something in work."""
+        return bool(self._loops)
+
+    @property
     def is_healthy(self) -> bool:
         """Whether the teacher can answer: broker in reach, ledger usable, nothing stopped."""
         is_running = bool(self._loops) and not any(loop.done() for loop in self._loops)
