@@ -171,6 +171,14 @@ class RunnerStopped(DpppError):
     """The process cannot do its work any more and has to be restarted."""
 
 
+class LocalFailure(DpppError):
+    """A process of a local federation did not do its part."""
+
+
+class GatewayError(DpppError):
+    """The gateway refused, failed, or could not be reached."""
+
+
 class Busy(DpppError):
     """Too much is under way; the same can be asked again later."""
 
