@@ -7,8 +7,9 @@ that is missing beside a head file was lost, and a new one would forget what was
 from dataclasses import dataclass
 from pathlib import Path
 
-from dppp.errors import InputError
+from dppp.errors import BudgetExceeded, InputError
 from dppp.privacy.ledger_agreement import Agreement
+from dppp.privacy.ledger_budget import Budget
 from dppp.privacy.ledger_summary import DataSummary
 from dppp.service.config import TeacherConfig
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
@@ -39,6 +40,7 @@ def accept_task(config: TeacherConfig, *, insecure_testing: bool = False) -> Acc
             f"the task is on the data {task.data_id!r}, and the configuration has "
             f"{config.data.id!r}; if that is the same data, correct data.id, else refuse the task"
         )
+    _require_within_cap(federation, config)
     path, head = _ledger_path(config), config.ledger.head
     is_new = not path.exists() and not head.exists()
     if is_new:
@@ -51,6 +53,17 @@ def accept_task(config: TeacherConfig, *, insecure_testing: bool = False) -> Acc
     return Acceptance(
         teacher=name, index=index, federation=federation, data=data, is_new_ledger=is_new
     )
+
+
+def _require_within_cap(federation: FederationFile, config: TeacherConfig) -> None:
+    """Before a cap is fixed for good that not even this task would fit."""
+    price = Budget.cost(epsilon=federation.task.epsilon, delta=federation.task.delta)
+    cap = Budget.cap(epsilon=config.data.epsilon, delta=config.data.delta)
+    if not price.fits_within(cap):
+        raise BudgetExceeded(
+            f"the task costs {price}, and the configuration allows {cap} for this data over all "
+            "tasks; refuse the task, or raise the cap in [data] if it was never fixed"
+        )
 
 
 def _ledger_path(config: TeacherConfig) -> Path:

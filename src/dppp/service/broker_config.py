@@ -30,7 +30,7 @@ def broker_configuration(federation: FederationFile, *, folder: Path, listen: st
     assert federation.aggregator.nkey is not None, "the file checked it"
     users.append(_user(federation.aggregator.nkey, *aggregator_subjects(federation.subject_prefix)))
     return _TEMPLATE.format(
-        name=_quote(federation.broker.name),
+        name=_quote(federation.subject_prefix.replace(".", "-")),
         hash=federation.hash.hex(),
         host=_quote(host),
         port=port,

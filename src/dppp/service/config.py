@@ -261,12 +261,12 @@ def read_config(path: Path, model: type[AnySection]) -> AnySection:
     try:
         return model.model_validate_json(text, context={"folder": path.absolute().parent})
     except ValidationError as error:
-        raise InputError(f"{path}: {_first(error)}") from None
+        raise InputError(f"{path}: {first_problem(error)}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot read {error.filename}: {error.strerror}") from error
 
 
-def _first(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """The first thing wrong, in a line; never the value, which may be a secret."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the whole"

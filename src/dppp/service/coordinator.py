@@ -55,7 +55,7 @@ def collect(folder: Path, requests: Sequence[JoinRequest]) -> None:
 
 def read_requests(folder: Path) -> tuple[JoinRequest, ...]:
     """All requests that were collected, teachers first, by name: everybody derives this order."""
-    found = [_read_request(path) for path in sorted((folder / REQUESTS).glob("*.json"))]
+    found = [read_request(path) for path in sorted((folder / REQUESTS).glob("*.json"))]
     roles = list(Role)
     return tuple(sorted(found, key=lambda each: (roles.index(each.role), each.name)))
 
@@ -87,7 +87,8 @@ def read_authority(folder: Path) -> Authority:
     return Authority.from_pem(read_file(folder / AUTHORITY_KEY), read_file(folder / AUTHORITY))
 
 
-def _read_request(path: Path) -> JoinRequest:
+def read_request(path: Path) -> JoinRequest:
+    """The join request in a file; what is wrong with it names the file."""
     try:
         return JoinRequest.from_bytes(read_file(path))
     except FederationError as error:

@@ -6,13 +6,13 @@ How much noise they take follows when the key is dealt, since it depends on how 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from dppp.errors import InputError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS
-from dppp.service.config import Section, read_config
+from dppp.errors import InputError, KeyMaterialError
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.service.config import Section, first_problem, read_config
 
 TERMS = "terms.toml"
 
@@ -48,10 +48,18 @@ class Terms(Section):
     queries: int = Field(ge=1)
     colluders: int | None = Field(default=None, ge=0)
     dropouts: int | None = Field(default=None, ge=0)
-    noise: str = "auto"
+    noise: Literal["auto", "binomial", "discrete-gaussian", "skellam", "polya"] = "auto"
     modulus_bits: int = DEFAULT_MODULUS_BITS
     s: int = 4
     abstain_below: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _can_be_dealt(self) -> "Terms":
+        try:
+            check_terms(teachers=2, threshold=2, modulus_bits=self.modulus_bits, s=self.s)
+        except KeyMaterialError as error:
+            raise ValueError(str(error)) from error
+        return self
 
     def to_toml(self) -> str:
         """The file that `read_terms` reads."""
@@ -59,6 +67,14 @@ class Terms(Section):
         for name, value in self.model_dump(exclude_none=True).items():
             lines.append(f"{name} = {_toml(value)}\n")
         return "".join(lines)
+
+
+def make_terms(**values: Any) -> Terms:
+    """Terms from what the coordinator typed."""
+    try:
+        return Terms(**values)
+    except ValidationError as error:
+        raise InputError(f"these terms cannot be: {first_problem(error)}") from None
 
 
 def read_terms(folder: Path) -> Terms:
