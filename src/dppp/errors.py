@@ -176,7 +176,11 @@ class LocalFailure(DpppError):
 
 
 class GatewayError(DpppError):
-    """The gateway refused, failed, or could not be reached."""
+    """The gateway failed, or could not be reached, or the batch was aborted."""
+
+
+class GatewayRefusal(GatewayError):
+    """The gateway refused a request, and will refuse it again."""
 
 
 class Busy(DpppError):

@@ -125,7 +125,7 @@ def _make(
             broker_port=broker_port,
             gateway_port=gateway_port,
         )
-    write_rows(folder / "ask.csv", records, asked)
+    write_rows(folder / "ask.csv", records, asked[: terms.queries])
     return local
 
 

@@ -11,13 +11,16 @@ import typer
 
 from dppp import __version__
 from dppp.cli import (
+    aggregator,
     bench,
     ceremony,
     demo,
     keys,
     ledger,
+    local,
     plan,
     privacy,
+    query,
     simulate,
     teacher,
     verify,
@@ -57,6 +60,9 @@ app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(ceremony.federation)
 app.add_typer(teacher.app, name="teacher")
+app.add_typer(aggregator.app, name="aggregator")
+app.command()(query.query)
+app.add_typer(local.app, name="local")
 app.add_typer(ledger.app, name="ledger")
 app.command()(verify.verify)
 app.command()(bench.bench)

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
-    from dppp.service.query_client import Gateway, Labelled
+    from dppp.service.query_client import Gateway, Labelled, Plan
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -49,9 +50,10 @@ def query(
     with Gateway(gateway, _token(token_file)) as connection:
         task = connection.task()
         table = _read_rows(rows, task["features"])
-        labelled = _ask(connection, table, out, transcripts, batch_size, is_fresh=fresh)
+        plan = _plan(out, table, batch_size, is_fresh=fresh)
+        labelled = _ask(connection, table, plan, transcripts, is_fresh=fresh)
         _write_labels(out, labelled, task["classes"])
-        out.with_name(f"{out.name}.parts").unlink(missing_ok=True)
+        plan.finish()
         budget = connection.budget()
     result = {
         "rows": len(labelled),
@@ -66,17 +68,13 @@ def query(
 def _ask(
     gateway: "Gateway",
     table: Sequence[Sequence[float]],
-    out: Path,
+    plan: "Plan",
     transcripts: Path | None,
-    size: int,
     *,
     is_fresh: bool,
 ) -> "list[Labelled]":
-    from dppp.service.query_client import Plan, ask_in_parts  # noqa: PLC0415
+    from dppp.service.query_client import ask_in_parts  # noqa: PLC0415
 
-    make_folder(out.parent)
-    digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()
-    plan = Plan(out.with_name(f"{out.name}.parts"), rows=len(table), size=size, digest=digest)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
@@ -95,6 +93,14 @@ def _ask(
             if transcripts is not None and transcript is not None:
                 write_bytes(transcripts / f"batch-{number:04d}.transcript", transcript)
     return labelled
+
+
+def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
+    from dppp.service.query_client import Plan  # noqa: PLC0415
+
+    make_folder(out.parent)
+    digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()
+    return Plan(out.with_name(f"{out.name}.parts"), rows=len(table), size=size, digest=digest)
 
 
 def _token(path: Path | None) -> str:
@@ -130,7 +136,7 @@ def _number(value: Any, path: Path, line: int, column: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number):
         raise InputError(
             f"line {line} of {path} has {value!r} in column {column!r}, expected a finite number"
         )

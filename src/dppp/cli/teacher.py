@@ -1,4 +1,4 @@
-"""`dppp teacher accept`: what a teacher types at home."""
+"""`dppp teacher`: accept a task, and run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,14 +12,9 @@ from dppp.cli.output import JsonOption, emit
 if TYPE_CHECKING:
     from dppp.service.acceptance import Acceptance
 
-app = typer.Typer(help="A teacher: accept a task.")
+app = typer.Typer(help="A teacher: accept a task, and run.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, teacher.toml.")]
-
-
-@app.callback()
-def _group() -> None:
-    """A teacher: accept a task."""
 
 
 @app.command()
@@ -42,6 +37,29 @@ def accept(*, config: ConfigOption, as_json: JsonOption = False) -> None:
         **accepted.data.to_json(),
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, accepted))
+
+
+@app.command()
+def run(
+    *,
+    config: ConfigOption,
+    allow_pickle: Annotated[
+        bool,
+        typer.Option(
+            "--allow-pickle-which-can-run-any-code",
+            help="Load a pickled model. Whoever made the file can run any code here.",
+        ),
+    ] = False,
+) -> None:
+    """Answer the aggregator until stopped (SIGTERM or Ctrl-C)."""
+    need_service()
+    from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.logs import log_to_stderr  # noqa: PLC0415
+    from dppp.service.teacher_process import run_teacher  # noqa: PLC0415
+
+    settings = read_config(config, TeacherConfig)
+    log_to_stderr(settings.log_level)
+    run_teacher(settings, allow_pickle=allow_pickle)
 
 
 def _show(console: Console, accepted: "Acceptance") -> None:

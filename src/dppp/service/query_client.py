@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from dppp.errors import GatewayError, InputError
+from dppp.errors import GatewayError, GatewayRefusal, InputError
 
 Rows = Sequence[Sequence[float]]
 Report = Callable[[int, str], None]
@@ -99,7 +99,7 @@ class Gateway:
                     return answer
                 problem = f"{answer.status_code} {_detail(answer)}"
                 if answer.status_code < 500:
-                    raise GatewayError(f"the gateway refused: {problem}")
+                    raise GatewayRefusal(f"the gateway refused: {problem}")
             except httpx.HTTPError as error:
                 problem = f"{type(error).__name__} {error}".strip()
             if time.monotonic() > until:
@@ -149,7 +149,7 @@ class Plan:
         return parts
 
     def finish(self) -> None:
-        """All labels are written; the next run is a new one."""
+        """There is nothing to go on with: the next run is a new one."""
         self._path.unlink(missing_ok=True)
 
 
@@ -159,7 +159,12 @@ def ask_in_parts(
     """The labels and the transcript of each part, as they come."""
     for part in plan.parts:
         own = rows[part.start : part.start + part.count]
-        batch = gateway.submit(own, key=part.key, is_fresh=is_fresh)
+        try:
+            batch = gateway.submit(own, key=part.key, is_fresh=is_fresh)
+        except GatewayRefusal:
+            if part.start == 0:
+                plan.finish()  # nothing was begun, so there is nothing to go on with
+            raise
         gateway.wait(batch, lambda words, done=part.start: report(done, words))  # type: ignore[misc]
         yield part, gateway.labels(batch), gateway.transcript(batch)
         report(part.start + part.count, "released")
