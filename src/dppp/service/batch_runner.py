@@ -156,7 +156,7 @@ class BatchRunner:
         found = await self.ask(Aggregator.progress, identifier)
         if found is not None and identifier not in self._open:
             self._open[identifier] = _Open(queries=found.queries)
-            self._tell(identifier, Stage.VOTES)
+            self._tell(identifier, Stage.VOTES, queries=found.queries)
             log.info("batch started", extra={"batch": identifier.hex(), "queries": found.queries})
         await self._channel.send(sends)
 
@@ -209,17 +209,34 @@ class BatchRunner:
             seen.voters |= {teacher}
             self._count_ballot(teacher)
             done = len(seen.voters)
-            self._tell(identifier, Stage.BALLOTS, done=done, of=teachers, teacher=teacher)
+            self._tell(
+                identifier,
+                Stage.BALLOTS,
+                queries=seen.queries,
+                done=done,
+                of=teachers,
+                teacher=teacher,
+            )
         if found.phase is Phase.OPENING and seen.phase is Phase.VOTING:
             seen.phase = Phase.OPENING
-            self._tell(identifier, Stage.TALLY, done=len(found.voters), of=teachers)
+            self._tell(
+                identifier, Stage.TALLY, queries=seen.queries, done=len(found.voters), of=teachers
+            )
         for teacher in sorted(set(found.sharers) - seen.sharers):
             seen.sharers |= {teacher}
             done = len(seen.sharers)
-            self._tell(identifier, Stage.SHARES, done=done, of=threshold, teacher=teacher)
+            self._tell(
+                identifier,
+                Stage.SHARES,
+                queries=seen.queries,
+                done=done,
+                of=threshold,
+                teacher=teacher,
+            )
 
     async def _tell_end(self, identifier: BatchId, seen: _Open) -> None:
-        del self._open[identifier]
+        if self._open.pop(identifier, None) is None:
+            return  # the other loop noticed first
         for teacher in self.teachers.keys() - seen.voters:
             self.teachers[teacher].missed += 1
         outcome = await self.ask(Aggregator.outcome, identifier)
@@ -241,14 +258,12 @@ class BatchRunner:
         identifier: BatchId,
         stage: Stage,
         *,
-        queries: int | None = None,
+        queries: int,
         done: int = 0,
         of: int = 0,
         teacher: int | None = None,
         reason: str | None = None,
     ) -> None:
-        if queries is None:
-            queries = self._open[identifier].queries
         self.hub.tell(
             BatchEvent(
                 batch=identifier.hex(),
@@ -268,8 +283,10 @@ class BatchRunner:
 
 @contextmanager
 def _going_on() -> Iterator[None]:
-    """A store or a broker out of reach stops a step, which is taken again later, not the runner."""
+    """Whatever fails (a store out of reach, mostly) stops a step and not the runner."""
     try:
         yield
     except DpppError as error:
         log.error("a step failed and will be tried again", extra={"reason": str(error)})
+    except Exception:
+        log.exception("a step failed")

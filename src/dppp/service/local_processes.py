@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -83,14 +82,23 @@ def start_all(local: LocalFederation) -> list[Started]:
 def start_process(folder: Path, name: str, command: Sequence[str]) -> Started:
     """Start one process in a session of its own, with its log in the folder."""
     (folder / LOGS).mkdir(exist_ok=True)
-    with (folder / LOGS / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own commands
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    since = _start_time(process.pid)
+    log = folder / LOGS / f"{name}.log"
+    appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawn(  # not subprocess, which would want to see the end of it
+        command[0],
+        list(command),
+        os.environ,
+        setsid=True,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), appending, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )
+    since = _start_time(pid)
     if since is None:
-        raise LocalFailure(f"{name} ended at once; read {folder / LOGS / name}.log")
-    return Started(name=name, pid=process.pid, since=since)
+        raise LocalFailure(f"{name} ended at once; read {log}")
+    return Started(name=name, pid=pid, since=since)
 
 
 def wait_until_ready(local: LocalFederation, teachers: int, timeout_seconds: float) -> None:
