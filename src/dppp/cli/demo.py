@@ -90,7 +90,7 @@ def _to_json(story: _Story, picture: Path | None) -> dict[str, object]:
     answers = [answer for batch in story.batches for answer in batch.answers]
     names = story.hospitals.class_names
     return {
-        "labels": [names[answer.label or 0] for answer in answers],
+        "labels": [None if each.label is None else names[each.label] for each in answers],
         "diagnoses": [names[each] for each in story.hospitals.diagnoses[: len(answers)]],
         "counts": [list(answer.counts) for answer in answers],
         "accuracy": story.accuracies.to_json(),
@@ -244,7 +244,10 @@ def _ask_one_more(
     from dppp.learning.hospital_batches import ask_past_the_budget  # noqa: PLC0415
 
     row = hospitals.patients[settings.asked : settings.asked + 1]
-    return ask_past_the_budget(founded, row, number=settings.batches + 1, failures=failures)
+    number = settings.batches + 1
+    refusals = ask_past_the_budget(founded, row, number=number, failures=failures)
+    assert refusals, "no ledger lets a query past what was agreed"
+    return refusals
 
 
 def _write_transcripts(batches: "Sequence[AnsweredBatch]", out: Path) -> tuple[Path, ...]:

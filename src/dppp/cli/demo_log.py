@@ -1,5 +1,6 @@
 """What `dppp demo` says, step by step, to somebody who sees this for the first time."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -137,25 +138,30 @@ def tell_one_patient(
     console: Console, hospitals: "Hospitals", batches: "Sequence[AnsweredBatch]"
 ) -> None:
     """The patient whom the hospitals disagree most about: the secret, and what was released."""
-    votes = hospitals.votes(batches[-1].answered)
-    places = [(batch, place) for batch in batches for place in range(len(batch.answers))]
-    tallies = [
-        [
-            int((votes[patient][[each - 1 for each in batch.voters]] == label).sum())
-            for label in (0, 1)
-        ]
-        for patient, (batch, _) in enumerate(places)
-    ]
-    patient = min(range(len(places)), key=lambda each: abs(tallies[each][0] - tallies[each][1]))
-    batch, place = places[patient]
-    answer, names = batch.answers[place], hospitals.class_names
+    cast = _votes_cast(hospitals, batches)
+    patient = min(range(len(cast)), key=lambda each: abs(cast[each][0] - cast[each][1]))
+    answer = [answer for batch in batches for answer in batch.answers][patient]
+    names = hospitals.class_names
+    label = "none" if answer.label is None else names[answer.label]
     console.print(
         f"\nThe closest vote was on patient {patient + 1} ({' : '.join(names)}):\n"
-        f"  votes         {_ratio(tallies[patient])}   [dim]secret: nobody saw this[/]\n"
+        f"  votes         {_ratio(cast[patient])}   [dim]secret: nobody saw this[/]\n"
         f"  noisy counts  {_ratio(answer.counts)}   [dim]all that the aggregator saw[/]\n"
-        f"  label         {names[answer.label or 0]}   "
-        f"[dim]really {names[hospitals.diagnoses[patient]]}[/]"
+        f"  label         {label}   [dim]really {names[hospitals.diagnoses[patient]]}[/]"
     )
+
+
+def _votes_cast(
+    hospitals: "Hospitals", batches: "Sequence[AnsweredBatch]"
+) -> list[tuple[int, ...]]:
+    """Votes for each class, patient by patient, of those who voted: only a demo may look."""
+    votes = iter(hospitals.votes(batches[-1].answered).tolist())
+    cast = []
+    for batch in batches:
+        for row in itertools.islice(votes, len(batch.answers)):
+            voted = [row[voter - 1] for voter in batch.voters]
+            cast.append(tuple(voted.count(each) for each in range(len(hospitals.class_names))))
+    return cast
 
 
 def tell_accuracies(console: Console, now: "Accuracies", on_average: "Accuracies") -> None:
@@ -167,8 +173,8 @@ def tell_accuracies(console: Console, now: "Accuracies", on_average: "Accuracies
     table.add_column(f"all {on_average.patients}, on average", justify="right", no_wrap=True)
     for name, text in (
         ("centralised", "one model of all records"),
-        ("plurality", "all hospitals, votes in the clear"),
-        ("private", "[bold]all hospitals, with dppp[/]"),
+        ("plurality", "hospitals, votes in the clear"),
+        ("private", "[bold]hospitals with dppp[/]"),
         ("single_mean", "one hospital alone"),
     ):
         part = getattr(now, name)
@@ -190,11 +196,11 @@ def tell_ledger(console: Console, summary: "Summary", refusals: Sequence[str], p
     (task,) = summary.data[0].tasks
     console.rule("6  What was spent")
     console.print(
-        f"Hospital 1 wrote down {task.answered} of {task.queries} queries in {task.batches} "
-        f"batches, each before its ballot left: [bold]dppp ledger show {path}[/]\n"
+        f"Hospital 1 wrote down {task.answered} of {task.queries} queries in "
+        f"{_many(task.batches, 'batch', 'batches')}, each before its ballot left: "
+        f"[bold]dppp ledger show {path}[/]\n"
         f"One more patient is asked about. {len(refusals)} hospitals refuse, and the batch is "
-        f"aborted:\n  {refusals[0] if refusals else 'nobody refused'}",
-        soft_wrap=False,
+        f"aborted:\n  {refusals[0]}"
     )
 
 
@@ -202,14 +208,19 @@ def tell_verified(console: Console, transcripts: Sequence[Path], checks: Sequenc
     """What anyone can check."""
     console.rule("7  Anyone can check")
     console.print(
-        f"{len(transcripts)} transcripts were written, read again and verified "
+        f"{_many(len(transcripts), 'transcript was', 'transcripts were')} written, read again and "
+        "verified "
         f"({', '.join(checks)}): enough hospitals signed these ballots, the counts are their sum, "
         f"the labels follow. Check it yourself: [bold]dppp verify {transcripts[-1]}[/]"
     )
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.1f} %"
+    return f"{100 * part:.1f}\N{NO-BREAK SPACE}%"
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _ratio(counts: Sequence[int]) -> str:

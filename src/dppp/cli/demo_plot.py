@@ -39,9 +39,9 @@ def draw_story(
     pyplot = load_pyplot()
     with pyplot.rc_context(_STYLE):
         figure, (left, right) = pyplot.subplots(
-            1, 2, figsize=(12, 4.4), width_ratios=(1.5, 1), layout="constrained"
+            1, 2, figsize=(12.5, 4.4), width_ratios=(1.25, 1), layout="constrained"
         )
-        figure.get_layout_engine().set(wspace=0.08)
+        figure.get_layout_engine().set(wspace=0.05)
         _draw_accuracies(left, now, on_average)
         _draw_budget(right, batches, promise)
         save_figure(figure, path)
@@ -50,20 +50,30 @@ def draw_story(
 
 def _draw_accuracies(axes: Any, now: Accuracies, on_average: Accuracies) -> None:
     for place, (_, name, colour) in enumerate(_BARS):
-        percent = 100 * getattr(now, name)
+        percent, average = 100 * getattr(now, name), 100 * getattr(on_average, name)
         axes.barh(place, percent, color=colour, height=0.55)
         ink = "white" if colour == _BLUE else "black"
         axes.text(2, place, f"{percent:.1f} %", va="center", color=ink, fontweight="bold")
-    averages = [100 * getattr(on_average, name) for _, name, _ in _BARS]
-    axes.plot(averages, range(len(_BARS)), "D", color=_VERMILION, markersize=8, mec="white")
-    axes.set_yticks(range(len(_BARS)), [text for text, _, _ in _BARS])
-    axes.set_ylim(-0.95, len(_BARS) - 0.5)
-    axes.annotate(
-        f"◆ all {on_average.patients} patients held out, on average over the noise",
-        (100, -0.7),
-        ha="right",
-        color=_VERMILION,
+        axes.plot(average, place, "D", color=_VERMILION, markersize=8, mec="white")
+        axes.text(103, place, f"{average:.1f} %", va="center", color=_VERMILION)
+    axes.plot(
+        (100 * now.single_min, 100 * now.single_max),
+        (-0.4, -0.4),
+        "|-",
+        color="black",
+        markersize=9,
     )
+    axes.text(
+        100 * now.single_min - 1.5, -0.4, "worst to best", ha="right", va="center", fontsize=10
+    )
+    axes.text(
+        103,
+        len(_BARS) - 0.55,
+        f"◆ all {on_average.patients} held out,\non average",
+        color=_VERMILION,
+        fontsize=10,
+    )
+    axes.set_yticks(range(len(_BARS)), [text for text, _, _ in _BARS])
     axes.set_xlim(0, 101)
     axes.set_xticks(range(0, 101, 25), [f"{tick} %" for tick in range(0, 101, 25)])
     axes.tick_params(axis="y", length=0)
@@ -92,5 +102,6 @@ def _draw_budget(axes: Any, batches: Sequence[AnsweredBatch], promise: Promise) 
     promised = f"promised for all {promise.queries} patients: {promise.epsilon:g}"
     axes.text(-0.4, 1.02 * promise.epsilon, promised, color=_VERMILION)
     axes.set_ylim(0, 1.12 * promise.epsilon)
+    axes.locator_params(axis="y", nbins=5)
     axes.tick_params(axis="x", length=0)
     axes.set_title(f"ε spent so far (at δ = {promise.delta:g})", loc="left")
