@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.cli.output import JsonOption, emit
 
 app = typer.Typer(help="An aggregator: run it, make tokens for queriers.")
@@ -17,7 +17,7 @@ ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.
 @app.command()
 def run(*, config: ConfigOption) -> None:
     """Run the aggregator and its gateway until it is stopped (SIGTERM or Ctrl-C)."""
-    need_service()
+    require_service()
     from dppp.service.aggregator_process import run_aggregator  # noqa: PLC0415
     from dppp.service.config import AggregatorConfig, read_config  # noqa: PLC0415
     from dppp.service.logs import log_to_stderr  # noqa: PLC0415
@@ -35,7 +35,7 @@ def token(
     as_json: JsonOption = False,
 ) -> None:
     """Make a querier's token: the file is for the querier, the lines are for aggregator.toml."""
-    need_service()
+    require_service()
     from dppp.service.new_files import NewFile, write_new_files  # noqa: PLC0415
     from dppp.service.queriers import make_token  # noqa: PLC0415
 

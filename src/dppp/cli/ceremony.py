@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.cli.federation_tables import describe_federation, show_federation
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
@@ -58,7 +58,7 @@ def init(
     as_json: JsonOption = False,
 ) -> None:
     """Coordinator: propose the terms of a federation, and make its certificate authority."""
-    need_service()
+    require_service()
     from dppp.service.coordinator import init_federation  # noqa: PLC0415
     from dppp.service.terms import make_terms  # noqa: PLC0415
 
@@ -104,7 +104,7 @@ def join(
     as_json: JsonOption = False,
 ) -> None:
     """Every organisation: make the own keys, which stay at home, and a request to join."""
-    need_service()
+    require_service()
     from dppp.service.home import REQUEST, make_home  # noqa: PLC0415
     from dppp.service.identity import Role  # noqa: PLC0415
 
@@ -137,7 +137,7 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:
     """Coordinator: check join requests and keep them."""
-    need_service()
+    require_service()
     from dppp.service.coordinator import collect as keep  # noqa: PLC0415
     from dppp.service.coordinator import read_request, read_requests  # noqa: PLC0415
 
@@ -171,7 +171,7 @@ def setup(
     as_json: JsonOption = False,
 ) -> None:
     """Every organisation: check what the dealer sent, and take it into the home."""
-    need_service()
+    require_service()
     from dppp.service.federation_file import read_federation, read_hash  # noqa: PLC0415
     from dppp.service.home import Home  # noqa: PLC0415
     from dppp.service.new_files import read_file  # noqa: PLC0415
@@ -220,7 +220,7 @@ def federation(
     as_json: JsonOption = False,
 ) -> None:
     """Anybody: what a federation file says, checked, and its hash."""
-    need_service()
+    require_service()
     from dppp.service.federation_file import read_federation  # noqa: PLC0415
 
     found = read_federation(file, None)

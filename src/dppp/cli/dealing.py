@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.cli.output import emit
 from dppp.errors import WeakModulusWarning
 
@@ -34,7 +34,7 @@ def tell(notes: Iterable[str]) -> None:
 
 def deal_to_federation(folder: Path, out: Path, *, as_json: bool) -> None:
     """Run the ceremony on a coordinator's folder."""
-    need_service()
+    require_service()
     from dppp.service.ceremony import deal_federation  # noqa: PLC0415
     from dppp.service.home import FEDERATION  # noqa: PLC0415
 

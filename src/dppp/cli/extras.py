@@ -20,10 +20,18 @@ def load_pyplot() -> Any:
     return pyplot
 
 
-def need_service() -> None:
+def require_service() -> None:
     """Go on if what talks to other organisations is installed."""
     for module in ("nkeys", "pydantic"):
         if importlib.util.find_spec(module) is None:
             raise MissingExtraError(
                 f"this needs {module}; install it with: pip install 'dppp[service]'"
             )
+
+
+def require_scikit_learn() -> None:
+    """Say what to install before anything that learns is imported."""
+    if importlib.util.find_spec("sklearn") is None:
+        raise MissingExtraError(
+            "this needs scikit-learn; install it with: pip install 'dppp[learning]'"
+        )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_scikit_learn, require_service
 from dppp.cli.output import JsonOption, emit
-from dppp.errors import InputError, MissingExtraError
+from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.learning.csv_records import Records
@@ -40,7 +40,7 @@ def up(
     as_json: JsonOption = False,
 ) -> None:
     """Start broker, aggregator and teachers; the same folder again starts the same federation."""
-    need_service()
+    require_service()
     from dppp.service.local_federation import PLACES, read_local  # noqa: PLC0415
     from dppp.service.local_processes import start_all, wait_until_ready  # noqa: PLC0415
     from dppp.service.terms import Terms  # noqa: PLC0415
@@ -80,7 +80,7 @@ def up(
 @app.command()
 def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
     """Stop its processes. Keys, ledgers and releases stay; `up` goes on with them."""
-    need_service()
+    require_service()
     from dppp.service.local_federation import read_local  # noqa: PLC0415
     from dppp.service.local_processes import stop_all  # noqa: PLC0415
 
@@ -94,13 +94,10 @@ def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) 
 
 
 def _records(data: Path | None, label: str) -> "Records":
-    try:
-        from dppp.learning.csv_records import read_records  # noqa: PLC0415
-        from dppp.learning.local_models import breast_cancer  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError(
-            "this needs scikit-learn; install it with: pip install 'dppp[learning,service]'"
-        ) from error
+    require_scikit_learn()
+    from dppp.learning.csv_records import read_records  # noqa: PLC0415
+    from dppp.learning.local_models import breast_cancer  # noqa: PLC0415
+
     return breast_cancer() if data is None else read_records(data, label)
 
 

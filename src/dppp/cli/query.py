@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
@@ -44,7 +44,7 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
-    need_service()
+    require_service()
     from dppp.service.query_client import Gateway  # noqa: PLC0415
 
     with Gateway(gateway, _token(token_file)) as connection:

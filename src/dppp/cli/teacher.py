@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.cli.output import JsonOption, emit
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, t
 @app.command()
 def accept(*, config: ConfigOption, as_json: JsonOption = False) -> None:
     """Agree to the task: its whole price is reserved in the ledger, for good."""
-    need_service()
+    require_service()
     from dppp.service.acceptance import accept_task  # noqa: PLC0415
     from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
 
@@ -52,7 +52,7 @@ def run(
     ] = False,
 ) -> None:
     """Answer the aggregator until stopped (SIGTERM or Ctrl-C)."""
-    need_service()
+    require_service()
     from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
     from dppp.service.logs import log_to_stderr  # noqa: PLC0415
     from dppp.service.teacher_process import run_teacher  # noqa: PLC0415
