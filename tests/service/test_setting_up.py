@@ -147,6 +147,28 @@ def test_a_lost_ledger_is_not_made_anew(fresh: Ceremony) -> None:
         accept(fresh)
 
 
+def test_a_later_federation_is_paid_from_the_same_ledger(fresh: Ceremony, tmp_path: Path) -> None:
+    """As the runbook says for rotation: same name, same ledger, same cap."""
+    accept(
+        fresh, lambda text: text.replace("epsilon = 20.0", "epsilon = 45").replace("0.0001", "1e-3")
+    )
+    old = fresh.home(TEACHERS[0]).folder
+    later = hold(tmp_path / "later")
+
+    def keep_ledger(text: str) -> str:
+        kept = text.replace('"ledger.db"', f'"{old}/ledger.db"').replace(
+            '"head.json"', f'"{old}/head.json"'
+        )
+        return kept.replace("epsilon = 20.0", "epsilon = 45").replace("0.0001", "1e-3")
+
+    second = accept(later, keep_ledger)
+    assert not second.is_new_ledger
+    assert second.data.reserved.epsilon == 40
+    third = hold(tmp_path / "third")
+    with pytest.raises(BudgetExceeded):
+        accept(third, keep_ledger)
+
+
 def test_another_federation_file_is_refused(fresh: Ceremony, tmp_path: Path) -> None:
     other: FederationFile = hold(tmp_path / "other").federation
     fresh.set_up(TEACHERS[0])
