@@ -80,6 +80,14 @@ def test_teachers_are_numbered_by_name_and_warned_of_a_short_key(
     assert stat.S_IMODE((root / "coordinator" / "authority.key").stat().st_mode) == 0o600
 
 
+def test_a_share_says_whose_it_is(typed: tuple[Path, dict[str, Any]]) -> None:
+    root, said = typed
+    found = json_of(f"keys inspect {root / 'dealt' / 'hospital-c.share'}")
+    assert (found["index"], found["task_id"]) == (3, said["deal"]["task_id"])
+    (root / "cut.share").write_bytes((root / "dealt" / "hospital-c.share").read_bytes()[:40])
+    assert_refused(2, "cut short", run_dppp(f"keys inspect {root / 'cut.share'}"))
+
+
 def test_anybody_can_look_at_the_federation(typed: tuple[Path, dict[str, Any]]) -> None:
     root, said = typed
     file = root / "dealt" / "federation.json"

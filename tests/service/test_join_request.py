@@ -12,7 +12,7 @@ from tests.service.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, joi
 
 from dppp.errors import FederationError, InputError
 from dppp.service.ceremony import deal_federation
-from dppp.service.coordinator import collect, init_federation, read_requests
+from dppp.service.coordinator import collect, init_federation, read_authority, read_requests
 from dppp.service.home import Home, make_home
 from dppp.service.identity import Role
 from dppp.service.join_request import JoinRequest
@@ -39,6 +39,15 @@ def test_private_keys_stay_at_home(ceremony: Ceremony) -> None:
         assert stat.S_IMODE(home.folder.stat().st_mode) == 0o700
         for secret in ("signing.key", "sealing.key", "tls.key", "nats.seed"):
             assert stat.S_IMODE((home.folder / secret).stat().st_mode) == 0o600
+
+
+def test_names_may_be_in_any_script(tmp_path: Path) -> None:
+    for place, name in enumerate(("é" * 32, "病院", 'the "first" \\ one')):
+        request = make_home(tmp_path / str(place), name=name)
+        assert JoinRequest.from_bytes(request.to_bytes()).name == name
+    long = terms().model_copy(update={"name": "病" * 60})
+    init_federation(tmp_path / "coordinator", long)
+    assert read_authority(tmp_path / "coordinator").pem
 
 
 def test_joining_again_overwrites_nothing(tmp_path: Path) -> None:
@@ -80,7 +89,7 @@ def test_another_certificate_request_is_refused(ceremony: Ceremony) -> None:
         JoinRequest.from_bytes((json.dumps(one, indent=2) + "\n").encode())
 
 
-@pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 65, "a\x00"])
+@pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 65, "é" * 33, "a\x00", "\ud800"])
 def test_names_are_printable_and_fit_a_certificate(tmp_path: Path, name: str) -> None:
     with pytest.raises(FederationError, match="1 to 64 printable"):
         make_home(tmp_path / "home", name=name)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dppp.errors import FederationError
-from dppp.service.identity import LONGEST_NAME, Identity
+from dppp.service.identity import LONGEST_NAME_BYTES, Identity
 
 LIFETIME = timedelta(days=730)
 AUTHORITY_LIFETIME = timedelta(days=3650)
@@ -42,7 +42,8 @@ class Authority:
     def make(cls, name: str, *, now: datetime) -> Self:
         """A new authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = _subject(f"dppp authority: {name}"[:LONGEST_NAME])
+        shortened = f"dppp authority: {name}".encode()[:LONGEST_NAME_BYTES]
+        subject = _subject(shortened.decode("utf-8", "ignore"))
         builder = (
             _builder(subject, subject, key.public_key(), now, AUTHORITY_LIFETIME)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
