@@ -23,3 +23,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     for line in dict.fromkeys(said):
         terminalreporter.write_line(str(line))
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the PostgreSQL server of this process, if a test has started one."""
+    from tests.postgres import remove_shared_server
+
+    remove_shared_server()
