@@ -1,5 +1,7 @@
 """Settings for all tests, and what a test wants to be read even when it passes."""
 
+import sys
+
 import pytest
 from hypothesis import settings
 
@@ -27,6 +29,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_sessionfinish() -> None:
     """Stop the PostgreSQL server of this process, if a test has started one."""
-    from tests.postgres import remove_shared_server
-
-    remove_shared_server()
+    if "tests.postgres" in sys.modules:
+        sys.modules["tests.postgres"].remove_shared_server()

@@ -24,7 +24,7 @@ RANDOM_KILLS = 7
 
 
 def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
-    with open_ledger(files.path, head_path=files.head_path) as ledger:
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
         assert ledger.check() == ledger.head
         for line in said:
             what, number, digest = line.split()
@@ -109,7 +109,7 @@ def test_everything_is_on_disk_before_it_is_sent(tmp_path: Path) -> None:
 
 
 def assert_repeats_are_the_same(files: LedgerFiles, said: list[str]) -> None:
-    with open_ledger(files.path, head_path=files.head_path) as ledger:
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
         again = list(answer(ledger, 1, b"fresh noise"))
         assert again[: len(said)] == said
         assert ledger.summary().data[0].tasks[0].answered == 2

@@ -139,22 +139,6 @@ def hold(connection: sql.Connection, name: str) -> None:
     connection.execute(sql.select(sql.func.pg_advisory_xact_lock(sql.cast(key, sql.BigInteger))))
 
 
-def append_only(table: sql.Table, reason: str) -> list[sql.TextClause]:
-    """Statements that keep a slip of the hand from changing or emptying a table."""
-    name = f"{table.schema}.{table.name}"
-    function = f"{table.schema}.refuse_change_of_{table.name}"
-    return [
-        sql.text(
-            f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{reason}'; END $$"
-        ),
-        sql.text(
-            f"CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
-            f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
-        ),
-    ]
-
-
 def _explain(error: Exception) -> tuple[str, str]:
     """SQLSTATE and the first line of what the server or the driver says, without any data."""
     original = getattr(error, "orig", None) or error

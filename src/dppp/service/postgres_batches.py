@@ -66,6 +66,7 @@ class PostgresBatchStore:
             kind="batches",
             version=SCHEMA_VERSION,
             tables=(self._kept,),
+            refused="UPDATE",
             reason="what a batch came to is written once",
         )
         with self._database.transaction() as connection:

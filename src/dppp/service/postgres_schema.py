@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sql
 
 from dppp.errors import DpppError
-from dppp.service.postgres import Place, append_only, hold
+from dppp.service.postgres import Place, hold
 
 MARK = "dppp_store"
 """The table that says which store of which version this is."""
@@ -18,11 +18,12 @@ MARK = "dppp_store"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a kind of store keeps; its tables are only ever appended to."""
+    """What a kind of store keeps, and what a trigger refuses to do with it, for which reason."""
 
     kind: str
     version: int
     tables: Sequence[sql.Table]
+    refused: str
     reason: str
 
 
@@ -75,6 +76,22 @@ def write_layout(connection: sql.Connection, place: Place, layout: Layout) -> No
     )
     for table in (mark, *layout.tables):
         connection.execute(sql.schema.CreateTable(table))
-        for statement in append_only(table, layout.reason):
+        for statement in _guard(table, layout):
             connection.execute(statement)
     connection.execute(sql.insert(mark).values(kind=layout.kind, version=layout.version))
+
+
+def _guard(table: sql.Table, layout: Layout) -> list[sql.TextClause]:
+    """Statements that keep a slip of the hand from changing a table."""
+    name = f"{table.schema}.{table.name}"
+    function = f"{table.schema}.refuse_change_of_{table.name}"
+    return [
+        sql.text(
+            f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{layout.reason}'; END $$"
+        ),
+        sql.text(
+            f"CREATE TRIGGER refuse_change BEFORE {layout.refused} ON {name} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+        ),
+    ]

@@ -79,6 +79,7 @@ class _Tables:
             kind="ledger",
             version=SCHEMA_VERSION,
             tables=(self.entries, self.contents),
+            refused="UPDATE OR DELETE OR TRUNCATE",
             reason="a ledger is only ever appended to",
         )
 
