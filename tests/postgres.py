@@ -34,21 +34,21 @@ class PostgresServer:
         self._folder = Path(tempfile.mkdtemp(prefix="dppp-postgres-"))
         os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
-        initdb = [self._programs / "initdb", "-U", "dppp", "-A", "trust", "-N", "-D", self._data]
-        self._run([*initdb, "-E", "UTF8", "--no-locale"]).communicate()
-        with (self._data / "postgresql.conf").open("a") as file:
+        initdb = [self._programs / "initdb", "-U", "dppp", "-A", "trust", "-N", "-k"]
+        self._run([*initdb, "-E", "UTF8", "--no-locale", "-D", self.data]).communicate()
+        with (self.data / "postgresql.conf").open("a") as file:
             file.write("listen_addresses = ''\nmax_connections = 40\nshared_buffers = 16MB\n")
             file.write(f"unix_socket_directories = '{self._folder}'\n")
 
     @property
-    def _data(self) -> Path:
+    def data(self) -> Path:
         return self._folder / "data"
 
     def start(self, *settings: str) -> None:
         """Start, also after a crash, when the last remains of the old server are gone."""
         options = [word for setting in settings for word in ("-c", setting)]
         for _ in range(100):
-            self._process = self._run([self._programs / "postgres", "-D", self._data, *options])
+            self._process = self._run([self._programs / "postgres", "-D", self.data, *options])
             if self._is_ready():
                 return
             time.sleep(0.1)
@@ -69,8 +69,8 @@ class PostgresServer:
         """A place where nothing is yet."""
         return self.url(schema=f"test_{os.getpid()}_{next(_numbers)}")
 
-    def url(self, *, schema: str) -> str:
-        return f"postgresql://dppp:{PASSWORD}@/postgres?host={self._folder}&schema={schema}"
+    def url(self, *, schema: str, role: str = "dppp") -> str:
+        return f"postgresql://{role}:{PASSWORD}@/postgres?host={self._folder}&schema={schema}"
 
     @contextlib.contextmanager
     def connect(self) -> Iterator[psycopg.Connection]:

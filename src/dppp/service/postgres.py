@@ -95,6 +95,7 @@ class PostgresDatabase:
             max_overflow=0,
             pool_pre_ping=True,
             hide_parameters=True,
+            use_native_hstore=False,  # or each new connection asks for a type that is not used
             connect_args={"prepare_threshold": None},
         )
 
