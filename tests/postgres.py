@@ -31,7 +31,7 @@ class PostgresServer:
     def __init__(self) -> None:
         self._programs = _find_programs()
         self._user = _user()
-        self._folder = Path(tempfile.mkdtemp(prefix="dppp-postgres-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="dppp-postgres-", dir="/tmp"))
         os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
         initdb = [self._programs / "initdb", "-U", "dppp", "-A", "trust", "-N", "-k"]
