@@ -23,7 +23,7 @@ from tests.postgres import PASSWORD, PostgresServer, shared_server
 from dppp.errors import DpppError, InputError, LedgerUnavailable, NotALedger
 from dppp.service import postgres
 from dppp.service.batch_file import open_batch_store
-from dppp.service.ledger_file import create_ledger, inspect_ledger, open_ledger
+from dppp.service.ledger_file import create_ledger, has_ledger, inspect_ledger, open_ledger
 from dppp.service.postgres_store import PostgresStore, write_tables
 
 
@@ -117,10 +117,13 @@ def test_of_many_who_create_a_ledger_one_does(server: PostgresServer) -> None:
 
 def test_tables_without_a_first_entry_are_no_ledger_yet(server: PostgresServer) -> None:
     url = server.fresh_url()
+    assert not has_ledger(url)
     write_tables(url)
+    assert not has_ledger(url)
     with pytest.raises(InputError, match="create one"):
         open_ledger(url).__enter__()
     create_ledger(url, teacher=TEACHER)
+    assert has_ledger(url)
     with open_ledger(url) as ledger:
         assert ledger.check().index == 0
 

@@ -40,6 +40,16 @@ def create_ledger(location: Location, *, teacher: str, head_path: Path | None = 
         pass  # opening remembers the first head
 
 
+def has_ledger(location: Location) -> bool:
+    """Whether there is anything that a new ledger must not replace."""
+    if isinstance(location, Path):
+        return location.exists()
+    require_url(location)
+    from dppp.service.postgres_store import has_entries  # noqa: PLC0415
+
+    return has_entries(location)
+
+
 @contextmanager
 def open_ledger(
     location: Location, *, teacher: str | None = None, head_path: Path | None = None

@@ -126,11 +126,28 @@ class _PostgresTransaction:
 
 def write_tables(url: str) -> None:
     """Make the tables of a ledger unless they are there already."""
+    with _connected(url) as (connection, place):
+        write_layout(connection, place, _Tables(place).layout)
+
+
+def has_entries(url: str) -> bool:
+    """Whether there is a ledger, or a store of another kind or version."""
+    with _connected(url) as (connection, place):
+        tables, mark = _Tables(place), mark_of(connection, place.schema)
+        if mark != (tables.layout.kind, tables.layout.version):
+            return mark is not None
+        first = connection.execute(sql.select(tables.entries.c.position).limit(1)).first()
+        return first is not None
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[sql.Connection, Place]]:
+    """One transaction on a connection of its own."""
     place = read_url(url, default_schema=DEFAULT_SCHEMA)
     database = _open_database(place, is_read_only=False)
     try:
         with database.transaction() as connection:
-            write_layout(connection, place, _Tables(place).layout)
+            yield connection, place
     finally:
         database.close()
 
