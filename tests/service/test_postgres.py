@@ -246,6 +246,23 @@ def test_a_url_that_leads_nowhere_is_refused_and_its_password_not_told(
     assert PASSWORD not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("db.example.org/x", "verify-full"),
+        ("/x?host=db.example.org", "verify-full"),
+        ("/x?host=/run/postgresql&host=db.example.org", "verify-full"),
+        ("db.example.org/x?sslmode=require", "require"),
+        ("127.0.0.1/x", None),
+        ("/x", None),
+        ("/x?host=/run/postgresql", None),
+    ],
+)
+def test_another_machine_must_show_its_certificate(address: str, expected: str | None) -> None:
+    place = postgres.read_url(f"postgresql://dppp:{PASSWORD}@{address}", default_schema="x")
+    assert place.url.query.get("sslmode") == expected
+
+
 def test_a_database_that_does_not_exist_is_named_without_the_password(url: str) -> None:
     with pytest.raises(LedgerUnavailable, match="database nowhere at /tmp") as caught:
         open_ledger(url.replace("/postgres?", "/nowhere?")).__enter__()

@@ -5,7 +5,8 @@ fsync is refused. All settings belong to the transaction and not to the session,
 behind a pooler too. A connection that broke is made anew by the next transaction; what the broken
 one wrote was kept as a whole or not at all, and who asks again finds out which.
 
-A url holds a password: nothing here shows more of it than host, database and schema.
+A url holds a password: nothing here shows more of it than host, database and schema, and to another
+machine it goes by TLS with a checked certificate, unless the url itself has another sslmode.
 """
 
 import hashlib
@@ -36,6 +37,8 @@ _CLIENT = {
     "application_name": "dppp",
 }
 """What libpq gets unless the url says otherwise: a server that vanished is noticed."""
+
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 _SETTINGS = sql.text(
     """
@@ -75,7 +78,15 @@ def read_url(url: str, *, default_schema: str) -> Place:
             "the schema of a store must be one name of small letters, digits and _, 63 at most"
         )
     options = {**_CLIENT, **parsed.difference_update_query(["schema"]).query}
+    if not _is_local(parsed):
+        options.setdefault("sslmode", "verify-full")
     return Place(url=parsed.set(drivername="postgresql+psycopg", query=options), schema=schema)
+
+
+def _is_local(url: sql.URL) -> bool:
+    """Whether a password and what is stored stay on this machine."""
+    host = url.host or url.query.get("host") or "/"
+    return isinstance(host, str) and (host.startswith("/") or host in _LOCAL_HOSTS)
 
 
 class PostgresDatabase:
