@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from dppp.errors import FederationError
 from dppp.learning.models import as_predict
@@ -76,7 +75,7 @@ def _teacher(
     index = federation.index_of(name)
     table = BlindingTable(federation.public)
     with (
-        open_ledger(_location(config), teacher=name, head_path=config.ledger.head) as ledger,
+        open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
         BlindingPool(table, capacity=_READY_BLINDINGS, random_bytes=os.urandom) as pool,
     ):
         accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
@@ -138,8 +137,3 @@ def stop_event() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-def _location(config: TeacherConfig) -> Path:
-    assert config.ledger.path is not None
-    return config.ledger.path
