@@ -47,6 +47,14 @@ class KeyMaterialError(InputError):
     """A key, a share of one or its file cannot be used: weak, damaged, foreign or locked."""
 
 
+class FederationError(InputError):
+    """A join request, a federation file or a certificate in one that cannot be used."""
+
+
+class FederationChanged(Refusal):
+    """A federation file that is not the one whose hash was compared."""
+
+
 class GroupElementError(InputError):
     """An integer that should be an element of the key's group is not."""
 
@@ -141,6 +149,46 @@ class NotALedger(InputError):
 
 class BatchStoreUnavailable(DpppError):
     """The aggregator's store could not be read or written; nothing was sent."""
+
+
+class JobUnknown(DpppError):
+    """There is no such job of this querier."""
+
+
+class JobChanged(Refusal):
+    """The key of a job comes back with other rows."""
+
+
+class NotReleased(DpppError):
+    """What was asked for is not there: the batch is under way, or was aborted."""
+
+
+class AllowanceExceeded(Refusal):
+    """A querier, or the task, has fewer queries left than this asks for."""
+
+
+class TooManyRows(InputError):
+    """More rows at once than the gateway takes."""
+
+
+class RunnerStopped(DpppError):
+    """The process cannot do its work any more and has to be restarted."""
+
+
+class LocalFailure(DpppError):
+    """A process of a local federation did not do its part."""
+
+
+class GatewayError(DpppError):
+    """The gateway failed, or could not be reached, or the batch was aborted."""
+
+
+class GatewayRefusal(GatewayError):
+    """The gateway refused a request, and will refuse it again."""
+
+
+class Busy(DpppError):
+    """Too much is under way; the same can be asked again later."""
 
 
 class WireError(InputError):

@@ -24,7 +24,14 @@ from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query, batch_id, query_id
+from dppp.protocol.messages import (
+    NONCE_BYTES,
+    BatchRequest,
+    Query,
+    batch_id,
+    input_digest,
+    query_id,
+)
 from dppp.protocol.release import Answer
 from dppp.protocol.signing import signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
@@ -79,7 +86,7 @@ class Federation:
         return Outcome(answers=tuple(known[each] for each in inputs), transcript=transcript)
 
     def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Answer]:
-        found = {each: self.aggregator.known_answer(each) for each in inputs}
+        found = {each: self.aggregator.known_answer(input_digest(each)) for each in inputs}
         return {each: answer for each, answer in found.items() if answer is not None}
 
     def _run_batch(self, inputs: Sequence[bytes]) -> Transcript:

@@ -1,30 +1,154 @@
+import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.cli.commands import assert_refused, json_of, run_dppp
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
+
+from dppp.learning.hospital_batches import voters_of
+from dppp.privacy.accounting import Spending, account
+from dppp.privacy.certificate import noise_from_json
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode
 
 
-def test_the_demo_tells_its_story_and_leaves_a_transcript_that_verifies(tmp_path: Path) -> None:
-    result = run_dppp(f"demo --out {tmp_path}")
+@dataclass(frozen=True)
+class Told:
+    folder: Path
+    found: dict[str, Any]
+
+    @property
+    def transcripts(self) -> list[Path]:
+        return [Path(each) for each in self.found["transcripts"]]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """One whole demo, in a process of its own."""
+    folder = tmp_path_factory.mktemp("demo")
+    result = run_process(f"demo --json --out {folder}")
     assert result.returncode == 0, result.stderr
-    assert "How much noise" in result.stdout
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-    verified = json_of(f"verify {tmp_path / 'demo.transcript'}")
-    assert verified["verified"] is True
-    assert (verified["ballots"], verified["teachers"], verified["queries"]) == (18, 20, 3)
+    assert result.stderr == ""
+    return Told(folder, json.loads(result.stdout))
 
 
-def test_the_quick_demo_answers_in_json(tmp_path: Path) -> None:
-    found = json_of(f"demo --quick --out {tmp_path}")
-    assert found["picture"] is None
-    assert set(found["labels"]) <= {"malignant", "benign"}
-    assert found["many_queries"]["certified"] is True
-    assert found["transcript"] == str(tmp_path / "demo.transcript")
-    assert found["spent"]["data"][0]["tasks"][0]["answered"] == 3
-    shown = json_of(f"ledger show {found['ledger']}")
-    assert shown["data"] == found["spent"]["data"]
-    checked = run_dppp(f"ledger check {found['ledger']} --remembered {found['ledger']}.head")
+def test_every_transcript_verifies_and_holds_the_labels(told: Told) -> None:
+    assert told.found["transcript"] in told.found["transcripts"]
+    verified = [json_of(f"verify {path}") for path in told.transcripts]
+    assert all(each["verified"] for each in verified)
+    assert len({each["task_id"] for each in verified}) == 1
+    for name in ("labels", "counts"):
+        assert [item for each in verified for item in each[name]] == told.found[name]
+
+
+def test_a_changed_transcript_does_not_verify(told: Told, tmp_path: Path) -> None:
+    data = bytearray(Path(told.found["transcript"]).read_bytes())
+    data[len(data) // 2] ^= 1
+    changed = tmp_path / "changed.transcript"
+    changed.write_bytes(data)
+    assert run_dppp(f"verify {changed}").returncode == 1
+
+
+def test_two_hospitals_fail_mid_way_one_of_them_after_its_ballot(told: Told) -> None:
+    lists = [voters_of(decode(path.read_bytes(), Transcript)) for path in told.transcripts]
+    everybody = set(range(1, 21))
+    missing = [everybody - set(voters) for voters in lists]
+    assert missing == [set(), {7}, {7, 13}, {7, 13}]
+    assert [each["voters"] for each in told.found["batches"]] == [list(each) for each in lists]
+
+
+def test_the_labels_are_of_patients_that_nobody_trained_on(told: Told) -> None:
+    data = load_breast_cancer()
+    held_out = np.random.RandomState(0).permutation(len(data.data))[:114]
+    truth = [str(data.target_names[each]) for each in data.target[held_out]]
+    labels = told.found["labels"]
+    assert told.found["diagnoses"] == truth[: len(labels)]
+    right = sum(label == each for label, each in zip(labels, truth, strict=False))
+    assert told.found["accuracy"]["private"] == right / len(labels)
+
+
+def test_every_label_is_the_class_of_the_largest_noisy_count(told: Told) -> None:
+    names = tuple(map(str, load_breast_cancer().target_names))
+    for label, counts in zip(told.found["labels"], told.found["counts"], strict=True):
+        assert counts[names.index(label)] == max(counts)
+
+
+def test_privacy_costs_some_accuracy_and_company_brings_more(told: Told) -> None:
+    average = told.found["accuracy_on_average"]
+    order = ("single_mean", "private", "plurality", "centralised")
+    assert [average[name] for name in order] == sorted(average[name] for name in order)
+    for accuracy in (average, told.found["accuracy"]):
+        assert accuracy["single_min"] <= accuracy["single_mean"] <= accuracy["single_max"] <= 1
+
+
+def test_the_budget_is_spent_batch_by_batch_up_to_the_promise(told: Told) -> None:
+    certificate, batches = told.found["certificate"], told.found["batches"]
+    assert certificate["certified"] is True
+    chosen_from = certificate["chosen_from"]
+    assert chosen_from[certificate["noise"]] == min(chosen_from.values())
+    noise, answered = noise_from_json(certificate), 0
+    for batch in batches:
+        answered += batch["patients"]
+        spending = Spending(noise=noise, queries=answered)
+        assert batch["epsilon_spent"] == account([spending], certificate["delta"])
+    assert answered == certificate["queries"]
+    assert 0.999 * certificate["epsilon"] < batches[-1]["epsilon_spent"] <= certificate["epsilon"]
+
+
+def test_the_ledger_shows_what_was_charged_and_refuses_more(told: Told) -> None:
+    shown = json_of(f"ledger show {told.found['ledger']}")
+    assert shown == told.found["spent"]
+    (task,) = shown["data"][0]["tasks"]
+    asked = len(told.found["labels"])
+    assert (task["answered"], task["left"]) == (asked, 0)
+    assert task["batches"] == len(told.found["batches"])
+    head = f"{told.found['ledger']}.head"
+    checked = run_dppp(f"ledger check {told.found['ledger']} --remembered {head}")
     assert checked.returncode == 0, checked.stderr
-    json_of(f"demo --quick --out {tmp_path}")  # starts anew
+    refusals = told.found["refusals"]
+    assert len(refusals) == 18
+    assert all(f"0 left of {asked}" in each for each in refusals)
+
+
+def test_there_is_a_picture(told: Told) -> None:
+    picture = Path(told.found["picture"])
+    assert picture.parent == told.folder
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_quick_demo_tells_the_whole_story_and_clears_away_the_one_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for stale in ("demo-3.transcript", "demo.png", "demo.ledger"):
+        (tmp_path / stale).write_text("of an earlier demo")
+    result = run_dppp(f"demo --quick --out {tmp_path}")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for word in ("2048-bit", "secret", "Hospital 7 does not answer", "Hospital 13 votes", "refuse"):
+        assert word in result.stdout
+    assert f"verify {tmp_path}/demo-1.transcript" in result.stdout.replace("\n", "")
+    verified = json_of(f"verify {tmp_path / 'demo-1.transcript'}")
+    assert (verified["ballots"], verified["teachers"]) == (19, 20)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left >= {"demo-1.transcript", "demo.ledger"}
+    assert not left & {"demo-3.transcript", "demo.png"}
+
+
+def test_noise_is_new_in_every_demo(told: Told, tmp_path: Path) -> None:
+    again = json_of(f"demo --quick --out {tmp_path}")
+    assert again["picture"] is None
+    patients = len(again["labels"])
+    assert again["diagnoses"] == told.found["diagnoses"][:patients]
+    assert again["counts"] != told.found["counts"][:patients]
+    assert (
+        again["spent"]["data"][0]["tasks"][0]["task_id"]
+        != (told.found["spent"]["data"][0]["tasks"][0]["task_id"])
+    )
 
 
 def test_a_folder_that_cannot_be_made_is_one_line() -> None:

@@ -25,7 +25,7 @@ NAMES = {
     "most_queries",
     "fewest_teachers",
 }
-OUTLOOK = {"epsilon", "queries", "noise", "variance", "tally_variance", "accuracy"}
+OUTLOOK = {"epsilon", "queries", "noise", "variance", "tally_variance", "accuracy", "at_chance"}
 
 
 @functools.cache
@@ -64,6 +64,19 @@ def test_the_table_fits_a_terminal_and_ends_in_plain_words(
     assert f"buys about {made()['most_queries']} queries" in result.stdout
     assert f"takes {made()['fewest_teachers']} teachers" in result.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_it_says_where_it_stopped_because_guessing_is_as_good() -> None:
+    hopeless = "plan --teachers 20 --accuracy-margin 0.2 --epsilon 0.01"
+    found = json_of(hopeless)
+    result = run_dppp(hopeless)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    least, last = found["by_epsilon"][0], found["by_queries"][-1]
+    assert least["at_chance"]
+    assert last["at_chance"]
+    assert f"At ε = {least['epsilon']:g} the noise drowns the votes" in said
+    assert f"At {last['queries']:,} " in said
 
 
 def test_votes_of_a_file_are_held_against_its_labels(tmp_path: Path) -> None:

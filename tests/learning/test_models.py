@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.left_out import need_module
 
 from dppp.errors import InputError
 from dppp.learning.models import NO_CLASS, VoteTable, as_predict
@@ -40,8 +41,36 @@ def test_what_cannot_vote_is_refused() -> None:
         as_predict(42, ["a", "b"])
 
 
-def test_a_missing_onnx_file_or_runtime_is_said(tmp_path: Path) -> None:
-    from dppp.errors import DpppError
+def write_onnx(path: Path, operation: str, **attributes: int) -> Path:
+    """A model of one operation on rows of two features."""
+    need_module("onnx", extra="dev")
+    from onnx import TensorProto, helper, save
 
-    with pytest.raises(DpppError, match=r"onnxruntime|no file"):
+    kind = TensorProto.INT64 if operation == "ArgMax" else TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node(operation, ["rows"], ["out"], **attributes)],
+        "graph",
+        [helper.make_tensor_value_info("rows", TensorProto.FLOAT, [None, 2])],
+        [helper.make_tensor_value_info("out", kind, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    save(model, str(path))
+    return path
+
+
+def test_an_onnx_model_votes_by_its_scores(tmp_path: Path) -> None:
+    need_module("onnxruntime", extra="onnx")
+    path = write_onnx(tmp_path / "scores.onnx", "Neg")
+    assert list(as_predict(path, ["a", "b"])(ROWS[:2])) == [0, 1]
+
+
+def test_an_onnx_model_votes_by_its_labels(tmp_path: Path) -> None:
+    need_module("onnxruntime", extra="onnx")
+    path = write_onnx(tmp_path / "labels.onnx", "ArgMax", axis=1, keepdims=0)
+    assert list(as_predict(str(path), [1, 0])(ROWS[:2])) == [0, 1]
+
+
+def test_a_missing_onnx_file_is_said(tmp_path: Path) -> None:
+    need_module("onnxruntime", extra="onnx")
+    with pytest.raises(InputError, match=r"no file .*missing\.onnx"):
         as_predict(tmp_path / "missing.onnx", ["a"])

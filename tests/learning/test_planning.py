@@ -1,18 +1,22 @@
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dppp.errors import InputError
+from dppp.learning import planning
 from dppp.learning.planning import Plan, noise_of_all, plan
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import (
     ExpectedMargin,
+    ObservedVotes,
     Race,
     accuracy_of,
     accuracy_without_noise,
+    odds_of,
 )
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
@@ -82,6 +86,31 @@ def test_a_larger_margin_is_found_more_often() -> None:
     assert len(set(found)) == 4
 
 
+def test_influence_falls_with_noise_until_it_is_chance() -> None:
+    races = ExpectedMargin(margin=0.5, classes=4).races(20)
+    variances = (1e-4, 1.0, 100.0, 1e4, 1e7)
+    found = [odds_of(races, Skellam(share_variance=variance)) for variance in variances]
+    assert found[0].influence == pytest.approx(3 / 4)
+    influences = [odds.influence for odds in found]
+    assert influences == sorted(set(influences), reverse=True)
+    assert [odds.is_chance for odds in found] == [False, False, False, False, True]
+    assert found[-1].accuracy == pytest.approx(1 / 4, abs=0.005)
+
+
+def test_right_and_wrong_majorities_do_not_pass_for_chance() -> None:
+    races = (Race(leads=(9,), weight=0.5), Race(leads=(-9,), weight=0.5))
+    found = odds_of(races, Skellam(share_variance=1.0))
+    assert found.accuracy == pytest.approx(1 / 2)
+    assert found.influence > 0.49
+    assert not found.is_chance
+
+
+def test_noise_may_help_where_most_are_wrong() -> None:
+    races = count_votes([[0] * 13 + [1] * 7], [1]).races(20)
+    assert accuracy_without_noise(races) == 0
+    assert 0.1 < accuracy_of(races, Skellam(share_variance=20.0)) < 0.5
+
+
 def test_a_vote_matrix_is_counted() -> None:
     votes = count_votes([[0, 0, 2], [1, 1, 1]], [2, 1])
     assert votes.counts.tolist() == [[2, 0, 1], [0, 3, 0]]
@@ -90,6 +119,38 @@ def test_a_vote_matrix_is_counted() -> None:
     named = count_votes(np.array([["cat", "cat", "dog"]]))
     assert named.counts.tolist() == [[2, 1]]
     assert count_votes([["0", "1.0", "1"]], classes=4).counts.tolist() == [[1, 2, 0, 0]]
+
+
+def test_whatever_turns_into_an_array_is_counted_by_rows() -> None:
+    class Frame:
+        """Like a data frame: iterating gives names of columns, not rows."""
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(["first", "second"])
+
+        def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+            return np.array([[0, 1], [1, 1], [1, 1]])
+
+    assert count_votes(Frame()).counts.tolist() == [[1, 1], [0, 2], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "labels"),
+    [
+        ([[2, 1], [1, 1]], None),
+        ([[3, -1]], None),
+        ([[3]], None),
+        ([], None),
+        ([[2, 1]], [2]),
+        ([[2, 1]], [-1]),
+        ([[2, 1]], [0, 1]),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(
+    counts: list[list[int]], labels: list[int] | None
+) -> None:
+    with pytest.raises(InputError):
+        ObservedVotes(counts=np.array(counts), labels=None if labels is None else np.array(labels))
 
 
 def test_any_of_two_leaders_may_win_without_a_label() -> None:
@@ -172,6 +233,68 @@ def test_the_fewest_teachers_reach_the_target_and_none_below_does(made: Plan) ->
     assert all(accuracy(fewer) < 0.9 for fewer in range(3, fewest))
 
 
+def test_the_search_for_teachers_goes_up_to_its_stated_end(
+    made: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fewest(most: int) -> int | None:
+        monkeypatch.setattr(planning, "MOST_TEACHERS", most)
+        options = {"accuracy_margin": 0.5, "classes": 3, "queries": 1, "epsilon": 2.0}
+        return plan(teachers=5, epsilons=(), **options).fewest_teachers
+
+    found = made.fewest_teachers
+    assert found is not None
+    assert found not in (5, 10, 20, 40)  # else doubling alone would find it
+    assert fewest(found) == found
+    assert fewest(found - 1) is None
+
+
+def test_many_teachers_are_told_to_three_digits() -> None:
+    votes = ExpectedMargin(margin=0.002, classes=2)
+    found = plan(teachers=10, accuracy_margin=0.002, classes=2, queries=1, epsilons=())
+    fewest = found.fewest_teachers
+    assert fewest is not None
+    assert fewest > 1000
+
+    def accuracy(teachers: int) -> float:
+        noise = calibrate("polya", epsilon=1.0, delta=1e-5, teachers=teachers, classes=2).noise
+        return accuracy_of(votes.races(teachers), noise_of_all(noise, teachers))
+
+    assert accuracy(fewest) >= 0.9 > accuracy(round(fewest * 0.998))
+
+
+def test_a_hopeless_budget_is_not_worked_out_further() -> None:
+    found = plan(teachers=20, accuracy_margin=0.2, epsilon=0.01, epsilons=(0.001, 0.1, 8.0))
+    by_epsilon = [each.epsilon for each in found.by_epsilon]
+    assert by_epsilon == sorted(by_epsilon)
+    assert by_epsilon[0] > 0.001
+    assert found.by_epsilon[0].at_chance
+    assert by_epsilon.count(by_epsilon[0]) == 1
+    assert not any(each.at_chance for each in found.by_epsilon[1:])
+    assert by_epsilon.count(8.0) == len(FAMILIES)
+    assert [each.at_chance for each in found.by_queries][-1]
+    assert not any(each.at_chance for each in found.by_queries[:-1])
+    assert found.most_queries is None
+
+
+def test_what_was_not_worked_out_is_at_chance_too() -> None:
+    found = plan(teachers=20, accuracy_margin=0.1, epsilon=0.05, queries=1, epsilons=())
+    (only,) = found.by_epsilon
+    assert only.at_chance
+    assert [each.queries for each in found.by_queries] == [1]
+    races = ExpectedMargin(margin=0.1).races(20)
+    for name in FAMILIES:
+        for epsilon, queries in ((0.05, 1), (0.02, 1), (0.05, 10)):
+            noise = calibrate(name, epsilon=epsilon, delta=1e-5, teachers=20, queries=queries).noise
+            assert odds_of(races, noise_of_all(noise, 20)).is_chance
+
+
+def test_every_number_of_queries_up_to_ten_may_be_the_answer() -> None:
+    grid = planning._geometric_grid(1000)
+    assert grid[:10] == list(range(1, 11))
+    assert grid[-1] == 1000
+    assert grid == sorted(set(grid))
+
+
 def test_teachers_who_are_mostly_wrong_never_become_useful() -> None:
     votes = [[0] * 13 + [1] * 7, [1] * 13 + [2] * 7, [0] * 20]
     found = plan(votes=votes, labels=[1, 0, 0], epsilon=2.0, queries=1, epsilons=())
@@ -198,6 +321,8 @@ def test_votes_and_margin_and_teachers_must_agree() -> None:
         plan(teachers=3, votes=[[0, 1]])
     with pytest.raises(InputError, match="target"):
         plan(teachers=20, accuracy_margin=0.4, target_accuracy=1.2)
+    with pytest.raises(InputError, match="guessing"):
+        plan(teachers=20, accuracy_margin=0.4, classes=4, target_accuracy=0.25)
 
 
 def test_a_small_delta_ends_the_queries_where_it_cannot_be_certified() -> None:

@@ -95,7 +95,9 @@ def test_counts_carry_more_than_labels_when_noise_is_large(digits):
 
 
 def test_any_estimator_learns_from_the_spread_labels(digits):
-    _, accurate = accuracy(Teachers(digits[1]), digits, estimator=SVC(C=5), spreading=EVEN)
+    student, accurate = accuracy(Teachers(digits[1]), digits, estimator=SVC(C=5), spreading=EVEN)
+    assert isinstance(student.estimator_, SVC)
+    assert student.estimator_.C == 5
     assert accurate > 0.9
 
 

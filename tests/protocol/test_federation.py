@@ -20,7 +20,7 @@ from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.privacy.noise import FAMILIES
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import BallotList, SignedShares, batch_id, query_id
+from dppp.protocol.messages import BallotList, SignedShares, batch_id, input_digest, query_id
 from dppp.protocol.signing import sign
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import decode, encode
@@ -130,8 +130,8 @@ def test_a_known_input_is_answered_from_the_store() -> None:
     founded = small()
     outcome = federation(founded).ask(rows(1))
     data = np.array([1.0, 0.0]).tobytes()
-    assert founded.aggregator.known_answer(data) == outcome.answers[0]
-    assert founded.aggregator.known_answer(bytes(16)) is None
+    assert founded.aggregator.known_answer(input_digest(data)) == outcome.answers[0]
+    assert founded.aggregator.known_answer(input_digest(bytes(16))) is None
 
 
 def test_abstention_follows_the_threshold() -> None:

@@ -9,7 +9,6 @@ from tests.simulation.operations import CrashAtWrite
 from dppp.privacy.ledger_chain import Entry, Head
 from dppp.privacy.ledger_store import MemoryStore, Transaction
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import BatchId
 
 
 class Crashed(BaseException):
@@ -103,13 +102,13 @@ class FusedBatchStore:
         self._fuse = fuse
         self._kept = MemoryBatchStore()
 
-    def put_once(self, batch: BatchId, kind: str, data: bytes) -> bytes:
-        if self._kept.get(batch, kind) is None:
-            self._fuse.write(lambda: self._kept.put_once(batch, kind, data))
-        return self._kept.put_once(batch, kind, data)
+    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+        if self._kept.get(key, kind) is None:
+            self._fuse.write(lambda: self._kept.put_once(key, kind, data))
+        return self._kept.put_once(key, kind, data)
 
-    def get(self, batch: BatchId, kind: str) -> bytes | None:
-        return self._kept.get(batch, kind)
+    def get(self, key: bytes, kind: str) -> bytes | None:
+        return self._kept.get(key, kind)
 
-    def batches(self) -> tuple[BatchId, ...]:
-        return self._kept.batches()
+    def having(self, kind: str) -> tuple[bytes, ...]:
+        return self._kept.having(kind)

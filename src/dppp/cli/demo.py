@@ -1,7 +1,10 @@
-"""`dppp demo`: the whole story on one machine, with real cryptography, in seconds."""
+"""`dppp demo`: the whole story on one machine, with real cryptography, in under a minute.
 
-import functools
-from collections.abc import Iterator
+What is computed is in learning/hospitals.py and learning/hospital_batches.py, what is said in
+demo_log.py and what is drawn in demo_plot.py. Heavy imports are inside the functions.
+"""
+
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,182 +12,274 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from dppp.cli import demo_log
+from dppp.cli.extras import load_pyplot, require_scikit_learn
 from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
-from dppp.cli.privacy_tables import show_certificate, show_compared
-from dppp.cli.progress import federation_progress
+from dppp.cli.progress import federation_progress, waiting
 
 if TYPE_CHECKING:
-    from dppp.federation import Founded, Outcome
+    from dppp.federation import Founded
+    from dppp.learning.hospital_batches import AnsweredBatch, Failure
+    from dppp.learning.hospitals import Accuracies, Hospitals
     from dppp.privacy.certificate import Certificate
     from dppp.privacy.ledger import Ledger
     from dppp.privacy.ledger_summary import Summary
 
-HOSPITALS = 20
+EPSILON, DELTA = 8.0, 1e-5
 FIRST_HOSPITAL = "teacher 1"
-SILENT = (7, 13)
-CLASS_NAMES = ("malignant", "benign")
-PATIENTS = (17, 4, 12)
-"""For each of three patients, how many of the twenty hospitals' models say benign."""
-QUERIES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    batches: int
+    batch_size: int
+    compared_queries: tuple[int, ...]
+    """Numbers of patients whose noise is worked out as well, to show the trade-off."""
+
+    @property
+    def asked(self) -> int:
+        return self.batches * self.batch_size
+
+
+FULL = _Settings(batches=4, batch_size=6, compared_queries=(6, 24, 60, 114))
+QUICK = _Settings(batches=1, batch_size=6, compared_queries=(6,))
+"""24 answers leave more right labels than one hospital alone has; 60 do not (docs/decisions.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Story:
-    compared: "list[Certificate]"
-    outcome: "Outcome"
-    summary: "Summary"
+    hospitals: "Hospitals"
+    certificate: "Certificate"
+    batches: "tuple[AnsweredBatch, ...]"
+    transcripts: tuple[Path, ...]
+    accuracies: "Accuracies"
+    on_average: "Accuracies"
+    refusals: tuple[str, ...]
     ledger: Path
-    many: "Certificate"
-    halfway: float
-    transcript: Path
-    picture: Path | None
+    summary: "Summary"
 
 
 def demo(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out the picture.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder for transcript and picture.")] = Path("out"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Six patients in one batch, and no picture.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for transcripts and picture.")] = Path("out"),
     as_json: JsonOption = False,
 ) -> None:
-    """Twenty hospitals, three patients: noise, ballots, a tally, labels, and what it cost."""
-    story = _live_through(quick=quick, out=out)
-    result = {
-        "compared": [each.to_json() for each in story.compared],
-        "labels": _labels(story.outcome),
-        "counts": [list(answer.counts) for answer in story.outcome.answers],
-        "transcript": str(story.transcript),
-        "many_queries": story.many.to_json(),
-        "epsilon_after_half": story.halfway,
-        "ledger": str(story.ledger),
-        "spent": story.summary.to_json(),
-        "picture": None if story.picture is None else str(story.picture),
-    }
-    emit(result, as_json=as_json, show=lambda console: _tell(console, story))
-
-
-def _live_through(*, quick: bool, out: Path) -> _Story:
-    from dppp.cli.privacy_plot import draw_promised_against_delivered  # noqa: PLC0415
-    from dppp.federation import found  # noqa: PLC0415
-    from dppp.privacy.accounting import Spending, account  # noqa: PLC0415
-    from dppp.privacy.calibration import calibrate, compare  # noqa: PLC0415
-    from dppp.privacy.certificate import Promise  # noqa: PLC0415
-    from dppp.privacy.trust import Trust  # noqa: PLC0415
-
-    promise = Promise(epsilon=3.0, delta=1e-3, queries=len(PATIENTS), classes=len(CLASS_NAMES))
-    compared = compare(promise, Trust.with_defaults(HOSPITALS))
-    many = calibrate("auto", epsilon=8, delta=1e-5, teachers=250, queries=QUERIES)
+    """Twenty hospitals label patients together, privately; two of them fail mid-way."""
+    require_scikit_learn()
     picture = None if quick else out / "demo.png"
     if picture is not None:
-        draw_promised_against_delivered(compared, picture)
+        load_pyplot()  # say at once that it is missing
+    console = Console(highlight=False, quiet=as_json)
+    story = _live_through(QUICK if quick else FULL, out, console)
+    if picture is not None:
+        from dppp.cli.demo_plot import draw_story  # noqa: PLC0415
+
+        draw_story(
+            story.accuracies, story.on_average, story.batches, story.certificate.promise, picture
+        )
+        console.print(f"\nAccuracy and spent budget are drawn in [bold]{picture}[/].")
+    emit(_to_json(story, picture), as_json=as_json, show=lambda _: None)
+
+
+def _to_json(story: _Story, picture: Path | None) -> dict[str, object]:
+    answers = [answer for batch in story.batches for answer in batch.answers]
+    names = story.hospitals.class_names
+    return {
+        "labels": [None if each.label is None else names[each.label] for each in answers],
+        "diagnoses": [names[each] for each in story.hospitals.diagnoses[: len(answers)]],
+        "counts": [list(answer.counts) for answer in answers],
+        "accuracy": story.accuracies.to_json(),
+        "accuracy_on_average": story.on_average.to_json(),
+        "certificate": story.certificate.to_json(),
+        "batches": [
+            {
+                "patients": len(batch.answers),
+                "voters": list(batch.voters),
+                "epsilon_spent": batch.epsilon_spent,
+                "transcript": str(path),
+            }
+            for batch, path in zip(story.batches, story.transcripts, strict=True)
+        ],
+        "transcript": str(story.transcripts[-1]),
+        "transcripts": [str(path) for path in story.transcripts],
+        "refusals": list(story.refusals),
+        "ledger": str(story.ledger),
+        "spent": story.summary.to_json(),
+        "picture": None if picture is None else str(picture),
+    }
+
+
+def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
+    """The story in its order, each step told when it is done."""
+    from dppp.learning import hospitals as opened  # noqa: PLC0415
+
+    _clear(out)
+    hospitals = opened.open_hospitals()
+    demo_log.tell_split(console, hospitals, settings.asked)
+    certificate = _choose_noise(hospitals, settings, console)
     ledger_path = out / "demo.ledger"
     with _new_ledger(ledger_path) as ledger:
-        founded = found(
-            name="demo",
-            class_names=CLASS_NAMES,
-            features=["patient"],
-            certificate=compared[0],
-            models=[functools.partial(_opinions, hospital=each) for each in range(HOSPITALS)],
-            s=1,
-            ledgers={1: ledger},
-        )
-        outcome = _ask(founded)
+        founded = _found(hospitals, certificate, ledger, console)
+        failures = _failures(settings)
+        batches = _ask_all(founded, hospitals, settings, failures, console)
+        refusals = _ask_one_more(founded, hospitals, settings, failures)
         summary = ledger.summary()
-    assert outcome.transcript is not None, "every patient is new"
+    labels = [answer.label for batch in batches for answer in batch.answers]
+    accuracies = opened.compare_in_this_run(hospitals, labels)
+    on_average = opened.compare_on_average(hospitals, certificate.noise)
+    demo_log.tell_accuracies(console, accuracies, on_average)
+    demo_log.tell_ledger(console, summary, refusals, ledger_path)
+    transcripts = _write_transcripts(batches, out)
+    demo_log.tell_verified(console, transcripts, _verify_all(transcripts))
     return _Story(
-        compared=compared,
-        outcome=outcome,
-        many=many,
-        halfway=account([Spending(noise=many.noise, queries=QUERIES // 2)], 1e-5),
-        summary=summary,
+        hospitals=hospitals,
+        certificate=certificate,
+        batches=batches,
+        transcripts=transcripts,
+        accuracies=accuracies,
+        on_average=on_average,
+        refusals=refusals,
         ledger=ledger_path,
-        transcript=write_bytes(out / "demo.transcript", outcome.transcript.to_bytes()),
-        picture=picture,
+        summary=summary,
     )
 
 
-def _ask(founded: "Founded") -> "Outcome":
-    from dppp.federation import Federation, deliver_here  # noqa: PLC0415
+def _failures(settings: _Settings) -> "tuple[Failure, ...]":
+    """Hospital 7 falls silent before voting, 13 after it: in the second batch if there is one."""
+    from dppp.learning.hospital_batches import Failure  # noqa: PLC0415
 
-    awake = {index: each for index, each in founded.teachers.items() if index not in SILENT}
-    with federation_progress() as progress:
-        deliver = deliver_here(awake, progress=progress)
-        federation = Federation(aggregator=founded.aggregator, deliver=deliver)
-        return federation.ask([[patient] for patient in range(len(PATIENTS))])
+    batch = min(2, settings.batches)
+    return (
+        Failure(hospital=7, batch=batch),
+        Failure(hospital=13, batch=batch, is_after_ballot=True),
+    )
+
+
+def _choose_noise(hospitals: "Hospitals", settings: _Settings, console: Console) -> "Certificate":
+    """The noise for the patients asked, and what other numbers of patients would have needed."""
+    from dppp.learning.hospitals import expected_accuracy  # noqa: PLC0415
+    from dppp.privacy.calibration import calibrate  # noqa: PLC0415
+
+    with waiting("working out how much noise the promise needs"):
+        found = {
+            queries: calibrate(
+                "auto",
+                epsilon=EPSILON,
+                delta=DELTA,
+                teachers=len(hospitals.models),
+                queries=queries,
+                classes=len(hospitals.class_names),
+            )
+            for queries in settings.compared_queries
+        }
+    expected = {
+        queries: expected_accuracy(hospitals, certificate.noise)
+        for queries, certificate in found.items()
+    }
+    demo_log.tell_noise(console, found, expected, settings.asked)
+    return found[settings.asked]
+
+
+def _found(
+    hospitals: "Hospitals", certificate: "Certificate", ledger: "Ledger", console: Console
+) -> "Founded":
+    from dppp.federation import found  # noqa: PLC0415
+    from dppp.learning.models import as_predict  # noqa: PLC0415
+
+    with waiting("the dealer looks for safe primes"):
+        founded = found(
+            name="demo",
+            class_names=hospitals.class_names,
+            features=hospitals.features,
+            certificate=certificate,
+            models=[
+                as_predict(model, range(len(hospitals.class_names))) for model in hospitals.models
+            ],
+            s=1,  # a batch of six fits one Paillier plaintext
+            ledgers={1: ledger},
+        )
+    demo_log.tell_keys(console, founded)
+    return founded
+
+
+def _ask_all(
+    founded: "Founded",
+    hospitals: "Hospitals",
+    settings: _Settings,
+    failures: "Sequence[Failure]",
+    console: Console,
+) -> "tuple[AnsweredBatch, ...]":
+    from dppp.learning.hospital_batches import ask_batch  # noqa: PLC0415
+
+    demo_log.tell_how_a_batch_goes(console, founded.task.trust)
+    batches: list[AnsweredBatch] = []
+    for number in range(1, settings.batches + 1):
+        before = (number - 1) * settings.batch_size
+        with federation_progress() as progress:
+            batch = ask_batch(
+                founded,
+                hospitals.patients[before : before + settings.batch_size],
+                number=number,
+                answered_before=before,
+                failures=failures,
+                progress=progress,
+            )
+        demo_log.tell_batch(console, batch, failures, founded.task)
+        batches.append(batch)
+    demo_log.tell_one_patient(console, hospitals, batches)
+    return tuple(batches)
+
+
+def _ask_one_more(
+    founded: "Founded",
+    hospitals: "Hospitals",
+    settings: _Settings,
+    failures: "Sequence[Failure]",
+) -> tuple[str, ...]:
+    from dppp.learning.hospital_batches import ask_past_the_budget  # noqa: PLC0415
+
+    row = hospitals.patients[settings.asked : settings.asked + 1]
+    number = settings.batches + 1
+    refusals = ask_past_the_budget(founded, row, number=number, failures=failures)
+    assert refusals, "no ledger lets a query past what was agreed"
+    return refusals
+
+
+def _write_transcripts(batches: "Sequence[AnsweredBatch]", out: Path) -> tuple[Path, ...]:
+    return tuple(
+        write_bytes(out / f"demo-{batch.number}.transcript", batch.transcript.to_bytes())
+        for batch in batches
+    )
+
+
+def _verify_all(transcripts: Sequence[Path]) -> tuple[str, ...]:
+    """The checks that every transcript passed, read from its file as anyone would."""
+    from dppp.protocol.transcript import verify_transcript  # noqa: PLC0415
+
+    with waiting("verifying the transcripts"):
+        (checks,) = {verify_transcript(path.read_bytes()).checks for path in transcripts}
+    return checks
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier demo left. A demo starts anew each time: nothing else should."""
+    make_folder(out)
+    for pattern in ("demo.ledger*", "demo-*.transcript", "demo.png"):
+        for leftover in out.glob(pattern):
+            leftover.unlink()
 
 
 @contextmanager
 def _new_ledger(path: Path) -> "Iterator[Ledger]":
-    """Hospital 1's ledger on disk. The demo starts anew each time: nothing else should."""
+    """Hospital 1's ledger on disk."""
     from dppp.service.ledger_file import create_ledger, open_ledger  # noqa: PLC0415
 
-    make_folder(path.parent)
-    for leftover in path.parent.glob(f"{path.name}*"):
-        leftover.unlink()
     head_path = path.with_name(f"{path.name}.head")
     create_ledger(path, teacher=FIRST_HOSPITAL, head_path=head_path)
     with open_ledger(path, teacher=FIRST_HOSPITAL, head_path=head_path) as ledger:
         yield ledger
-
-
-def _opinions(rows: object, hospital: int) -> list[int]:
-    """A hospital's model: here simply the given opinion on each of the three patients."""
-    return [int(hospital < PATIENTS[int(row[0])]) for row in rows]  # type: ignore[attr-defined]
-
-
-def _labels(outcome: "Outcome") -> list[str]:
-    return [CLASS_NAMES[answer.label or 0] for answer in outcome.answers]
-
-
-def _tell(console: Console, story: _Story) -> None:
-    trust, compared = story.compared[0].trust, story.compared
-    console.rule("1  How much noise do three answers need?")
-    console.print(
-        f"{HOSPITALS} hospitals vote. {trust.colluders} of them may collude with the aggregator "
-        f"and {trust.dropouts} may vanish; the noise of the other {trust.honest_shares} alone "
-        "must keep the promise. Every family, by exact search and by the paper's formula:\n"
-    )
-    show_compared(console, compared)
-    console.rule("2  Ballots, a tally, labels")
-    console.print(
-        f"A 2048-bit key, of which any {trust.threshold} hospitals decrypt together. Each hospital "
-        f"adds its share of {compared[0].noise.name} noise, encrypts, proves and signs. Hospitals "
-        f"{' and '.join(map(str, SILENT))} do not answer; {trust.ballots_needed} ballots are "
-        "enough.\n"
-    )
-    _show_counts(console, story.outcome)
-    console.print(f"\nAnyone can check this: [bold]dppp verify {story.transcript}[/]")
-    console.rule("3  What is left")
-    for task in story.summary.data[0].tasks:
-        console.print(
-            f"Hospital 1's ledger: {task.answered} of {task.queries} queries of this task "
-            f"answered, {task.left} left. The next one would be refused: [bold]dppp ledger show "
-            f"{story.ledger}[/]"
-        )
-    console.rule(f"4  {QUERIES} answers under one promise, 250 teachers")
-    show_certificate(console, story.many)
-    console.print(
-        f"\nAfter {QUERIES // 2} of them ε = {story.halfway:.3f} is spent at "
-        f"δ = {story.many.promise.delta:g}."
-    )
-    if story.picture is not None:
-        console.print(f"δ promised against delivered is drawn in {story.picture}.")
-
-
-def _show_counts(console: Console, outcome: "Outcome") -> None:
-    table = Table(show_edge=False)
-    for heading in ("patient", "votes (secret)", "noisy counts (public)"):
-        table.add_column(heading, justify="right")
-    table.add_column("label")
-    for patient, (answer, label) in enumerate(zip(outcome.answers, _labels(outcome), strict=True)):
-        voted = [hospital for hospital in range(HOSPITALS) if hospital + 1 not in SILENT]
-        benign = sum(hospital < PATIENTS[patient] for hospital in voted)
-        table.add_row(
-            str(patient + 1),
-            f"{len(voted) - benign} : {benign}",
-            " : ".join(map(str, answer.counts)),
-            label,
-        )
-    console.print(table)

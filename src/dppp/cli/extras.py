@@ -1,5 +1,6 @@
 """Optional packages: loaded when a command needs them, with a word on how to get them."""
 
+import importlib.util
 from typing import Any
 
 from dppp.errors import MissingExtraError
@@ -17,3 +18,20 @@ def load_pyplot() -> Any:
     from matplotlib import pyplot  # noqa: PLC0415
 
     return pyplot
+
+
+def require_service() -> None:
+    """Go on if what talks to other organisations is installed."""
+    for module in ("nkeys", "pydantic"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(
+                f"this needs {module}; install it with: pip install 'dppp[service]'"
+            )
+
+
+def require_scikit_learn() -> None:
+    """Say what to install before anything that learns is imported."""
+    if importlib.util.find_spec("sklearn") is None:
+        raise MissingExtraError(
+            "this needs scikit-learn; install it with: pip install 'dppp[learning]'"
+        )

@@ -5,10 +5,7 @@ ends. Nothing is ever overwritten. Passphrases come from a file or the environme
 flag, which other users of the machine could read.
 """
 
-import contextlib
 import os
-import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,18 +13,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dppp.cli.dealing import deal_to_federation, dealing, tell
 from dppp.cli.output import JsonOption, emit
-from dppp.errors import InputError, WeakModulusWarning
+from dppp.errors import InputError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, check_terms, deal
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.sealing import check_secret, read_header, seal_share, unseal_share
+from dppp.service.new_files import PUBLIC, NewFile, read_file, refuse_to_overwrite, write_new_files
+from dppp.service.share_envelope import read_envelope_header
 
 app = typer.Typer(help="Deal a key, or look at one.")
 
 PASSPHRASE_VARIABLE = "DPPP_PASSPHRASE"  # noqa: S105 - its name, not its value
 PUBLIC_NAME = "public.key"
-_DEALER_NOTE = "the dealer's process knew the whole key until it ended; run it where all trust it"
 
 PassphraseFile = Annotated[
     Path | None,
@@ -48,27 +47,68 @@ KeyFile = Annotated[
 @app.command("deal")
 def deal_key(
     *,
-    teachers: Annotated[int, typer.Option(help="How many teachers get a share.")],
-    threshold: Annotated[int, typer.Option(help="How many of them decrypt together.")],
     out: Annotated[Path, typer.Option(help="A folder for the files; made if missing.")],
+    federation: Annotated[
+        Path | None,
+        typer.Option(help="A coordinator's folder: deal to those who joined, by its terms."),
+    ] = None,
+    teachers: Annotated[int | None, typer.Option(help="How many teachers get a share.")] = None,
+    threshold: Annotated[
+        int | None, typer.Option(help="How many of them decrypt together.")
+    ] = None,
     modulus_bits: Annotated[
-        int, typer.Option(help="2048 or 3072; 1024 for reproducing the paper only.")
-    ] = DEFAULT_MODULUS_BITS,
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s; 1 is Paillier.")] = 1,
+        int | None,
+        typer.Option(help="2048 (default) or 3072; 1024 for reproducing the paper only."),
+    ] = None,
+    s: Annotated[
+        int | None, typer.Option(help="Damgard-Jurik's s; 1 (default) is Paillier.")
+    ] = None,
     decryption: Annotated[
-        Decryption, typer.Option(help="root, or paper for comparison.")
-    ] = Decryption.ROOT,
+        Decryption | None, typer.Option(help="root (default), or paper for comparison.")
+    ] = None,
     passphrase_file: PassphraseFile = None,
     key_file: KeyFile = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Deal a new key: public.key, and a sealed share for each teacher."""
+    """Deal a new key: public.key or federation.json, and a sealed share for each teacher."""
+    if federation is not None:
+        own = (teachers, threshold, modulus_bits, s, decryption, passphrase_file, key_file)
+        if any(each is not None for each in own):
+            raise InputError(
+                "with --federation the terms and the keys to seal to are in the folder; give only "
+                "--out besides"
+            )
+        return deal_to_federation(federation, out, as_json=as_json)
+    if teachers is None or threshold is None:
+        raise InputError("say to whom to deal: --federation FOLDER, or --teachers and --threshold")
+    return _deal_to_passphrases(
+        out=out,
+        teachers=teachers,
+        threshold=threshold,
+        modulus_bits=DEFAULT_MODULUS_BITS if modulus_bits is None else modulus_bits,
+        s=1 if s is None else s,
+        decryption=decryption or Decryption.ROOT,
+        secrets=_read_secrets(passphrase_file, key_file),
+        as_json=as_json,
+    )
+
+
+def _deal_to_passphrases(
+    *,
+    out: Path,
+    teachers: int,
+    threshold: int,
+    modulus_bits: int,
+    s: int,
+    decryption: Decryption,
+    secrets: list[bytes],
+    as_json: bool,
+) -> None:
     check_terms(teachers=teachers, threshold=threshold, modulus_bits=modulus_bits, s=s)
-    secrets = _secrets_for_all(_read_secrets(passphrase_file, key_file), teachers)
+    secrets = _secrets_for_all(secrets, teachers)
     names = [_share_name(index, teachers) for index in range(1, teachers + 1)]
-    _refuse_to_overwrite(out, [PUBLIC_NAME, *names])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", WeakModulusWarning)
+    refuse_to_overwrite(out, [PUBLIC_NAME, *names])
+    with dealing() as notes:
         dealt = deal(
             teachers=teachers,
             threshold=threshold,
@@ -76,7 +116,6 @@ def deal_key(
             s=s,
             decryption=decryption,
         )
-    notes = [str(warning.message) for warning in caught] + [_DEALER_NOTE]
     if len(set(secrets)) < teachers:
         notes.append("shares have the same passphrase: any teacher who gets another's can open it")
     _write_all(out, dealt, names, secrets)
@@ -85,8 +124,7 @@ def deal_key(
         "share_files": names,
         "warnings": notes,
     }
-    for note in () if as_json else notes:
-        sys.stderr.write(f"dppp: note: {note}\n")
+    tell(() if as_json else notes)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
 
 
@@ -98,9 +136,12 @@ def inspect_key(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a key file is; with a passphrase, check that a sealed share opens."""
-    data = _read(file)
+    data = read_file(file)
     if data.startswith(b"dppp sealed share"):
         result = _inspect_share(data, passphrase_file, key_file)
+    elif data.startswith(b"dppp share envelope"):
+        task_id, index, _ = read_envelope_header(data)
+        result = {"kind": "share of a federation", "task_id": task_id.hex(), "index": index}
     elif data.startswith(b"dppp public key"):
         result = {"kind": "public key"} | _describe(PublicKey.from_bytes(data))
     else:
@@ -155,9 +196,9 @@ def _read_secrets(passphrase_file: Path | None, key_file: Path | None) -> list[b
     if passphrase_file is not None and key_file is not None:
         raise InputError("a passphrase file and a key file were given; give one of them")
     if key_file is not None:
-        return [_read(key_file)]
+        return [read_file(key_file)]
     if passphrase_file is not None:
-        lines = _read(passphrase_file).splitlines()
+        lines = read_file(passphrase_file).splitlines()
         if not lines:
             raise InputError("the passphrase file is empty; write one line, or one a teacher")
         return lines
@@ -194,44 +235,11 @@ def _secret_of(secrets: list[bytes], index: int) -> bytes:
     return secrets[index - 1]
 
 
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}; check the path") from error
-
-
-def _refuse_to_overwrite(folder: Path, names: Sequence[str]) -> None:
-    there = [name for name in names if (folder / name).exists()]
-    if there:
-        raise InputError(f"{there[0]} is in the folder already; choose an empty folder")
-
-
 def _write_all(
     folder: Path, dealt: DealtKey, names: Sequence[str], secrets: Sequence[bytes]
 ) -> None:
-    """Write the shares, then the public key; on any failure remove what was written."""
-    written: list[Path] = []
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sealed = map_over_cores(
-            lambda pair: seal_share(*pair), zip(dealt.shares, secrets, strict=True)
-        )
-        for name, data in zip(names, sealed, strict=True):
-            _write_new(folder / name, data, 0o600, written)
-        _write_new(folder / PUBLIC_NAME, dealt.public.to_bytes(), 0o644, written)
-    except OSError as error:
-        for path in written:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        raise InputError(f"cannot write to {folder}: {error.strerror}; choose another") from error
-
-
-def _write_new(path: Path, data: bytes, mode: int, written: list[Path]) -> None:
-    """Create the file, never replace one, and have it on disk before going on."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    written.append(path)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    """The sealed shares, then the public key."""
+    sealed = map_over_cores(lambda pair: seal_share(*pair), zip(dealt.shares, secrets, strict=True))
+    shares = [NewFile(name=name, data=data) for name, data in zip(names, sealed, strict=True)]
+    public = NewFile(name=PUBLIC_NAME, data=dealt.public.to_bytes(), mode=PUBLIC)
+    write_new_files(folder, [*shares, public])

@@ -10,7 +10,22 @@ from typing import Annotated, NoReturn
 import typer
 
 from dppp import __version__
-from dppp.cli import bench, demo, keys, ledger, plan, privacy, reproduce, simulate, verify
+from dppp.cli import (
+    aggregator,
+    bench,
+    ceremony,
+    demo,
+    keys,
+    ledger,
+    local,
+    plan,
+    privacy,
+    query,
+    reproduce,
+    simulate,
+    teacher,
+    verify,
+)
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -39,7 +54,16 @@ app.command()(privacy.calibrate)
 app.command()(privacy.certify)
 app.command()(privacy.account)
 app.command()(plan.plan)
+app.command()(ceremony.init)
+app.command()(ceremony.join)
+app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
+app.command()(ceremony.setup)
+app.command()(ceremony.federation)
+app.add_typer(teacher.app, name="teacher")
+app.add_typer(aggregator.app, name="aggregator")
+app.command()(query.query)
+app.add_typer(local.app, name="local")
 app.add_typer(ledger.app, name="ledger")
 app.command()(verify.verify)
 app.add_typer(reproduce.app, name="reproduce")

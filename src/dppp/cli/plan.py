@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dppp.cli.files import read_bytes
 from dppp.cli.output import JsonOption, emit
 from dppp.cli.plan_tables import show_plan
+from dppp.cli.progress import waiting
 from dppp.errors import InputError
 
 LABEL = "label"
@@ -55,7 +55,7 @@ def plan(
         from dppp.cli.extras import load_pyplot  # noqa: PLC0415
 
         load_pyplot()  # say at once that it is missing
-    with Console(stderr=True).status("calibrating each family at each ε; about a minute"):
+    with waiting("calibrating each family at each ε; about a minute"):
         made = make_plan(
             teachers=teachers,
             accuracy_margin=accuracy_margin,

@@ -22,7 +22,7 @@ def show_plan(console: Console, plan: "Plan") -> None:
     console.print(
         f"[bold]Accuracy as queries grow, at ε = {promise.epsilon:g} in total[/]", _by_queries(plan)
     )
-    for line in verdicts(plan):
+    for line in [*_drowned(plan), *verdicts(plan)]:
         console.print(line)
     console.print(
         "\n[dim]Exact calibration; nothing sampled. Privacy counts the noise of the honest shares "
@@ -47,9 +47,29 @@ def verdicts(plan: "Plan") -> list[str]:
     if plan.fewest_teachers is None:
         second = f"No number of teachers up to {MOST_TEACHERS:,} reaches {target} for {asked}."
     else:
-        second = f"{target} for {asked} at ε = {promise.epsilon:g} takes {plan.fewest_teachers:,} "
-        second += "teachers with such votes."
+        about = "about " if plan.fewest_teachers > 1000 else ""
+        second = (
+            f"{target} for {asked} at ε = {promise.epsilon:g} takes {about}"
+            f"{plan.fewest_teachers:,} teachers with such votes."
+        )
     return [first, second]
+
+
+def _drowned(plan: "Plan") -> list[str]:
+    """Where it stopped, because votes no longer matter."""
+    lines = []
+    if plan.by_epsilon and plan.by_epsilon[0].at_chance:
+        lines.append(
+            f"At ε = {plan.by_epsilon[0].epsilon:g} the noise drowns the votes: guessing is as "
+            "good. Other noise there, and smaller ε, were not tried."
+        )
+    if plan.by_queries and plan.by_queries[-1].at_chance:
+        queries = plan.by_queries[-1].queries
+        lines.append(
+            f"At {queries:,} {_plural(queries, 'query', 'queries')} the noise drowns the votes; "
+            "more were not tried."
+        )
+    return lines
 
 
 def _votes_text(plan: "Plan") -> str:

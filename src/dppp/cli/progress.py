@@ -22,7 +22,14 @@ def federation_progress() -> "Iterator[Report]":
     """A bar for each stage of a batch; says nothing where nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars:
+    bars = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bars:
         stages = {}
 
         def report(kind: str, done: int, total: int) -> None:
@@ -31,3 +38,10 @@ def federation_progress() -> "Iterator[Report]":
             bars.update(stages[kind], completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign of life while something of unknown length goes on."""
+    with Console(stderr=True).status(what):
+        yield

@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dppp.cli.extras import require_scikit_learn
 from dppp.cli.files import make_folder
 from dppp.cli.output import JsonOption, emit
-from dppp.errors import InputError, MissingExtraError
+from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.learning.csv_records import Records
@@ -35,13 +36,9 @@ def simulate(
     as_json: JsonOption = False,
 ) -> None:
     """Deal your records to teachers, hold some out, and ask about those privately."""
-    try:
-        from dppp.learning.csv_records import read_records  # noqa: PLC0415
-        from dppp.learning.trial import run_trial  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError(
-            "this needs scikit-learn; install it with: pip install 'dppp[learning]'"
-        ) from error
+    require_scikit_learn()
+    from dppp.learning.csv_records import read_records  # noqa: PLC0415
+    from dppp.learning.trial import run_trial  # noqa: PLC0415
 
     records = read_records(data, label)
     if len(records.rows) < teachers + queries:

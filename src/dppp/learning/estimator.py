@@ -107,7 +107,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         seeds = random.randint(2**31 - 1, size=self.n_teachers)
         self.teachers_ = tuple(
             Parallel(n_jobs=self.n_jobs)(
-                delayed(_train)(self._model(), rows[owners == place], labels[owners == place], seed)
+                delayed(train_teacher)(
+                    self._model(), rows[owners == place], labels[owners == place], int(seed)
+                )
                 for place, seed in enumerate(seeds)
             )
         )
@@ -214,12 +216,12 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return self._federation.ask(rows).answers
 
 
-def _train(model: Any, rows: NDArray[np.float64], labels: NDArray[Any], seed: int) -> Any:
+def train_teacher(model: Any, rows: NDArray[np.float64], labels: NDArray[Any], seed: int) -> Any:
     """One teacher's model; a teacher that has seen one class only always says that class."""
     if len(np.unique(labels)) < 2:
         return DummyClassifier(strategy="most_frequent").fit(rows, labels)
     if "random_state" in model.get_params():
-        model.set_params(random_state=int(seed))
+        model.set_params(random_state=seed)
     return model.fit(rows, labels)
 
 

@@ -6,21 +6,29 @@ For a vote matrix or an expected margin, `plan` works out
 2. the accuracy as the number of queries grows, and how many a budget buys;
 3. the smallest number of teachers that makes it useful.
 
+Where the noise drowns the votes (`Odds.is_chance`) smaller ε and more queries are not worked out:
+they only add noise, and the wider it is the longer it takes.
+
 Noise is sized so that the honest shares alone keep the promise, but every teacher adds a share: the
 accuracies here are those of a tally of all N, noisier than what privacy counts on. Dropouts take
 votes and noise away alike. Nothing is drawn at random.
 """
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dppp.errors import InputError, UncertifiedError
 from dppp.learning.votes import count_votes
-from dppp.learning.winning import ExpectedMargin, Votes, accuracy_of, accuracy_without_noise
+from dppp.learning.winning import (
+    ExpectedMargin,
+    Votes,
+    accuracy_of,
+    accuracy_without_noise,
+    odds_of,
+)
 from dppp.privacy.accounting import least_delta
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Promise
@@ -34,6 +42,9 @@ MOST_TEACHERS = 1_000_000
 """Where the two searches end."""
 
 _STEPS_PER_DECADE = 10
+_TEACHER_STEPS = 1_000
+"""Numbers of teachers are told apart up to one part in this many."""
+
 _FEW_QUERIES = 10
 """From here on Skellam is as good as Pólya (DESIGN.md, section 5), and quicker to calibrate."""
 
@@ -50,6 +61,8 @@ class Outlook:
     tally_variance: float
     """Of the shares of all teachers, per class."""
     accuracy: float
+    at_chance: bool
+    """The noise drowns the votes: it might as well be guessed."""
 
     def to_json(self) -> dict[str, object]:
         """Names of DESIGN.md, section 7."""
@@ -68,9 +81,9 @@ class Plan:
     by_epsilon: tuple[Outlook, ...]
     by_queries: tuple[Outlook, ...]
     most_queries: int | None
-    """On a grid of ten steps a decade up to MOST_QUERIES; None if not even one query does."""
+    """Up to MOST_QUERIES, above ten in ten steps a decade; None if not even one query does."""
     fewest_teachers: int | None
-    """None if MOST_TEACHERS are not enough either."""
+    """Above 1,000 to three digits; None if none up to MOST_TEACHERS are enough."""
 
     @property
     def right_means(self) -> str:
@@ -121,10 +134,7 @@ def plan(
     `votes` has one row a query and one column a teacher; `labels` are the true classes, if known.
     """
     given, teachers = _votes(teachers, accuracy_margin, votes, labels, classes)
-    if not 0 < target_accuracy <= 1:
-        raise InputError(
-            f"the target accuracy must be above 0 and at most 1, got {target_accuracy!r}"
-        )
+    _require_target(target_accuracy, given.classes)
     promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=given.classes)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     planner = _Planner(given, trust, promise)
@@ -134,11 +144,19 @@ def plan(
         promise=promise,
         target_accuracy=target_accuracy,
         accuracy_without_noise=accuracy_without_noise(given.races(teachers)),
-        by_epsilon=tuple(planner.each_family(sorted({*epsilons, epsilon}))),
-        by_queries=tuple(planner.as_queries_grow()),
+        by_epsilon=tuple(planner.by_epsilon({*epsilons, epsilon})),
+        by_queries=tuple(planner.by_queries()),
         most_queries=planner.most_queries(target_accuracy),
         fewest_teachers=planner.fewest_teachers(target_accuracy, colluders, dropouts),
     )
+
+
+def _require_target(target: float, classes: int) -> None:
+    if not 1 / classes < target <= 1:
+        raise InputError(
+            f"the target accuracy must be above 1/{classes}, which guessing reaches, and at most "
+            f"1, got {target!r}"
+        )
 
 
 def _votes(
@@ -174,23 +192,36 @@ class _Planner:
         self._races = votes.races(trust.teachers)
         self.best = functools.cache(self._best)
 
-    def each_family(self, epsilons: Sequence[float]) -> Iterator[Outlook]:
-        """Accuracy against ε; a family that cannot be certified at an ε is left out there."""
-        for epsilon, name in itertools.product(epsilons, FAMILIES):
+    def by_epsilon(self, epsilons: Collection[float]) -> list[Outlook]:
+        """Accuracy against ε for each family, down to where the noise drowns the votes."""
+        found: list[Outlook] = []
+        for epsilon in sorted(epsilons, reverse=True):
+            best = self._best(self._promise.queries, epsilon)
+            if best is not None and best.at_chance:
+                return [best, *found]
+            found = [*self._each_family(epsilon), *found]
+        return found
+
+    def _each_family(self, epsilon: float) -> Iterator[Outlook]:
+        """A family that cannot be certified at an ε is left out there."""
+        for name in FAMILIES:
             try:
                 noise = self._noise(name, epsilon, self._promise.queries)
             except UncertifiedError:
                 continue
             yield self._outlook(noise, epsilon, self._promise.queries)
 
-    def _best(self, queries: int) -> Outlook:
-        """The outlook for this many queries, with the best of the noise that any number shares."""
-        noise = self._best_noise(queries)
-        return self._outlook(noise, self._promise.epsilon, queries)
+    def _best(self, queries: int, epsilon: float) -> Outlook | None:
+        """The outlook with the best of the noise that any number shares; None if uncertifiable."""
+        try:
+            noise = self._best_noise(queries, epsilon)
+        except UncertifiedError:
+            return None
+        return self._outlook(noise, epsilon, queries)
 
-    def _best_noise(self, queries: int) -> Noise:
+    def _best_noise(self, queries: int, epsilon: float) -> Noise:
         names = (Skellam.name, Polya.name) if queries < _FEW_QUERIES else (Skellam.name,)
-        found = [self._noise(name, self._promise.epsilon, queries) for name in names]
+        found = [self._noise(name, epsilon, queries) for name in names]
         return min(found, key=lambda noise: noise.variance)
 
     def _noise(self, name: str, epsilon: float, queries: int) -> Noise:
@@ -199,21 +230,25 @@ class _Planner:
 
     def _outlook(self, noise: Noise, epsilon: float, queries: int) -> Outlook:
         tally = noise_of_all(noise, self._trust.teachers)
+        odds = odds_of(self._races, tally)
         return Outlook(
             epsilon=epsilon,
             queries=queries,
             noise=noise.name,
             variance=noise.variance,
             tally_variance=tally.variance,
-            accuracy=accuracy_of(self._races, tally),
+            accuracy=odds.accuracy,
+            at_chance=odds.is_chance,
         )
 
-    def as_queries_grow(self) -> Iterator[Outlook]:
-        """Accuracy for more and more queries, as far as noise can be certified."""
+    def by_queries(self) -> Iterator[Outlook]:
+        """Accuracy for more and more queries, as far as votes matter and noise is certifiable."""
         for count in self._computable(QUERIES):
-            try:
-                yield self.best(count)
-            except UncertifiedError:
+            outlook = self.best(count, self._promise.epsilon)
+            if outlook is None:
+                return
+            yield outlook
+            if outlook.at_chance:
                 return
 
     def _computable(self, counts: Sequence[int]) -> list[int]:
@@ -223,7 +258,7 @@ class _Planner:
     def most_queries(self, target: float) -> int | None:
         """The largest number of a geometric grid that reaches the target."""
         grid = self._computable(_geometric_grid(MOST_QUERIES))
-        tried = {each.queries: each.accuracy for each in self.as_queries_grow()}
+        tried = {each.queries: each.accuracy for each in self.by_queries()}
         reached = [count for count, accuracy in tried.items() if accuracy >= target]
         if not reached:
             return None
@@ -235,10 +270,8 @@ class _Planner:
         return grid[low]
 
     def _reaches(self, target: float, queries: int) -> bool:
-        try:
-            return self.best(queries).accuracy >= target
-        except UncertifiedError:
-            return False
+        outlook = self.best(queries, self._promise.epsilon)
+        return outlook is not None and outlook.accuracy >= target
 
     def fewest_teachers(
         self, target: float, colluders: int | None, dropouts: int | None
@@ -246,9 +279,9 @@ class _Planner:
         """The smallest number, with the same margins and parts of colluders and dropouts.
 
         Whole numbers of colluders and dropouts make the noise of all shares go up and down a little
-        with a period of ten teachers, so the twenty numbers below the one found are tried as well.
+        with a period of ten teachers, so the twenty numbers below a small one are tried as well.
         """
-        noise = self._best_noise(self._promise.queries)
+        noise = self._best_noise(self._promise.queries, self._promise.epsilon)
 
         def is_enough(teachers: int) -> bool:
             trust = self._scaled_trust(teachers, colluders, dropouts)
@@ -257,15 +290,18 @@ class _Planner:
             tally = noise_of_all(_shared_among(noise, trust.honest_shares), teachers)
             return accuracy_of(self._votes.races(teachers), tally) >= target
 
-        high = 4
+        now = self._trust.teachers
+        low, high = (1, 4) if is_enough(now) else (now, now)
         while not is_enough(high):
-            high *= 2
-            if high > MOST_TEACHERS:
+            if high >= MOST_TEACHERS:
                 return None
-        low = high // 2 if high > 4 else 1
-        while high - low > 1:
+            low, high = high, min(2 * high, MOST_TEACHERS)
+        step = max(1, high // _TEACHER_STEPS)
+        while high - low > step:
             middle = (low + high) // 2
             low, high = (low, middle) if is_enough(middle) else (middle, high)
+        if step > 1:
+            return high
         return next(count for count in range(max(2, high - 20), high + 1) if is_enough(count))
 
     def _scaled_trust(
@@ -309,7 +345,7 @@ def _shared_among(noise: Noise, shares: int) -> Noise:
 
 
 def _geometric_grid(last: int) -> list[int]:
-    """1 … last in ten steps a decade, two digits each."""
+    """Every number up to ten, then ten steps a decade up to `last`, two digits each."""
     decades = round(math.log10(last))
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(decades * _STEPS_PER_DECADE + 1))
-    return sorted({int(float(f"{value:.2g}")) for value in steps})
+    return sorted({*range(1, 11), *(int(float(f"{value:.2g}")) for value in steps)})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dppp.errors import InputError
-from dppp.learning.winning import ObservedVotes
+from dppp.learning.winning import ObservedVotes, require_classes
 
 _MOST_CLASSES = 10_000
 
@@ -24,8 +24,8 @@ def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -
     cells = _cells(votes)
     right = None if labels is None else _column(labels, len(cells))
     everything = [cell for row in cells for cell in row] + (right or [])
-    if classes is not None and (isinstance(classes, bool) or classes < 2):
-        raise InputError(f"classes must be a whole number, 2 or more, got {classes!r}")
+    if classes is not None:
+        require_classes(classes)
     numbers = _class_numbers(everything)
     if numbers is None:
         numbers = _number_names(everything, len(right or []))
@@ -34,8 +34,8 @@ def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -
     placed = np.array(numbers[: len(cells) * len(cells[0])]).reshape(len(cells), -1)
     counts = np.stack([np.bincount(row, minlength=wide) for row in placed])
     return ObservedVotes(
-        counts.astype(np.int64),
-        None if right is None else np.array(numbers[-len(right) :], dtype=np.int64),
+        counts=counts.astype(np.int64),
+        labels=None if right is None else np.array(numbers[-len(right) :], dtype=np.int64),
     )
 
 
@@ -63,8 +63,8 @@ def _column(labels: Any, queries: int) -> list[object]:
 
 
 def _plain(values: Any) -> Any:
-    """Python's own objects, for arrays and tables as well."""
-    return values.tolist() if isinstance(values, np.ndarray) else values
+    """Python's own objects, for arrays and data frames as well."""
+    return np.asarray(values).tolist() if hasattr(values, "__array__") else values
 
 
 def _class_numbers(cells: Sequence[object]) -> list[int] | None:
@@ -107,7 +107,8 @@ def _number_names(cells: Sequence[object], labels: int) -> list[int]:
 def _require_known(numbers: Sequence[int], cells: Sequence[object], classes: int) -> None:
     if classes > _MOST_CLASSES:
         raise InputError(
-            f"class numbers run up to {max(numbers):,}; number the classes from 0, without gaps"
+            f"{classes:,} classes are more than {_MOST_CLASSES:,}; number the classes from 0, "
+            "without gaps"
         )
     for number, cell in zip(numbers, cells, strict=True):
         if number >= classes:

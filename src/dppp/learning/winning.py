@@ -12,6 +12,7 @@ polynomial in u, so Gauss and Legendre's rule gives it without error.
 """
 
 import functools
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ The terms are smooth on that scale, and the error is below 1e-10 (tested).
 
 _LEAST_SMOOTH_SHAPE = 8
 """Pólya noise of a smaller shape has a point in the middle: there every value is summed."""
+
+_LEAST_INFLUENCE = 0.005
+"""Half a per cent: what nobody would notice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class ExpectedMargin:
                 f"the margin must be above 0 and at most 1, got {self.margin!r}; 0.4 means that "
                 "the leading class has 40 % of the votes more than the runner-up"
             )
-        _require_classes(self.classes)
+        require_classes(self.classes)
 
     def races(self, teachers: int) -> tuple[Race, ...]:
         """A lead between two whole numbers of votes is the one or the other, right on average."""
@@ -74,12 +78,26 @@ class ExpectedMargin:
         return tuple(race for race in races if race.weight > 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservedVotes:
     """Votes for each class, one row a query; the label that is right, where it is known."""
 
     counts: NDArray[np.int64]
     labels: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.counts.ndim != 2 or self.counts.shape[0] < 1:
+            raise InputError("the votes hold no query; give one row a query, one column a class")
+        require_classes(self.classes)
+        if np.any(self.counts < 0) or len(set(self.counts.sum(axis=1).tolist())) > 1:
+            raise InputError("every teacher votes once in every query; the counts do not add up")
+        labels = self.labels
+        if labels is None:
+            return
+        if labels.shape != (len(self.counts),) or not np.all(
+            (labels >= 0) & (labels < self.classes)
+        ):
+            raise InputError("give the number of the right class, from 0, for every query")
 
     @property
     def teachers(self) -> int:
@@ -107,16 +125,46 @@ class ObservedVotes:
 Votes = ExpectedMargin | ObservedVotes
 
 
-def accuracy_of(races: tuple[Race, ...], noise: Noise) -> float:
-    """The part of the queries that the right class wins; `noise` is that of every share added."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """What noise leaves of the votes."""
+
+    accuracy: float
+    """The part of the queries that the right class wins."""
+    influence: float
+    """How far votes move a class's chance from that of every class alike, on average."""
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the noise drowns the votes; more of it changes nothing any more."""
+        return self.influence < _LEAST_INFLUENCE
+
+
+def odds_of(races: tuple[Race, ...], noise: Noise) -> Odds:
+    """Accuracy and influence of the votes; `noise` is that of every share added.
+
+    Influence is a mean of distances: right and wrong majorities do not cancel in it.
+    """
     tally = _TallyNoise.of(noise)
-    total = sum(race.weight * tally.win_probability(race.leads) for race in races)
-    return min(1.0, max(0.0, total))
+    chances = [(race, tally.win_probability(race.leads)) for race in races]
+    accuracy = math.fsum(race.weight * chance for race, chance in chances)
+    influence = math.fsum(
+        race.weight * abs(chance - 1 / (1 + len(race.leads))) for race, chance in chances
+    )
+    return Odds(accuracy=min(1.0, max(0.0, accuracy)), influence=influence)
+
+
+def accuracy_of(races: tuple[Race, ...], noise: Noise) -> float:
+    """The accuracy alone."""
+    return odds_of(races, noise).accuracy
 
 
 def accuracy_without_noise(races: tuple[Race, ...]) -> float:
-    """The same without noise, ties broken evenly: what no budget can pass by much."""
-    return min(1.0, sum(race.weight * _wins_without_noise(race.leads) for race in races))
+    """The same without noise, ties broken evenly.
+
+    Noise may also add to it, where most teachers are wrong: at the worst it is as good as guessing.
+    """
+    return min(1.0, math.fsum(race.weight * _wins_without_noise(race.leads) for race in races))
 
 
 def _wins_without_noise(leads: tuple[int, ...]) -> float:
@@ -167,6 +215,7 @@ def _tickets(others: int) -> tuple[Floats, Floats]:
     return (points + 1) / 2, weights / 2
 
 
-def _require_classes(classes: object) -> None:
+def require_classes(classes: object) -> None:
+    """Refuse a number of classes that leaves nothing to vote on."""
     if not isinstance(classes, int) or isinstance(classes, bool) or classes < 2:
         raise InputError(f"classes must be a whole number, 2 or more, got {classes!r}")

@@ -4,6 +4,8 @@ Messages come in with the teacher that the channel says they are from; messages 
 The clock is handed in as `now`, in seconds. The request, the closed list and the outcome are in the
 store before anything that follows from them is sent: a second list would be refused by every honest
 teacher. After a restart `resume` sends again what was pending; teachers answer from their ledgers.
+Several aggregators may share a store: whoever takes over a batch (`adopt`) goes on with what is in
+it, and whoever comes second to the end takes the first one's outcome.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,6 @@ from dppp.protocol.messages import (
     ProofRequest,
     SignedShareProof,
     SignedShares,
-    input_digest,
 )
 from dppp.protocol.release import Answer
 from dppp.protocol.task import Task
@@ -38,6 +39,16 @@ class Send:
 
     teacher: int
     data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a batch is: whose ballots and whose decryption shares have come in."""
+
+    phase: Phase
+    queries: int
+    voters: tuple[int, ...]
+    sharers: tuple[int, ...]
 
 
 class Aggregator:
@@ -56,8 +67,8 @@ class Aggregator:
         self._public = public
         self._store = store
         self._patience = patience or Patience()
-        self._batches: dict[BatchId, Batch] = {}
-        self._outcomes: dict[BatchId, Transcript | Abort] = {}
+        self._batches: dict[BatchId, Batch] = {}  # those under way; the store has the others
+        self._faults: dict[BatchId, dict[int, str]] = {}
         self._answers: dict[bytes, Answer] = {}
 
     def start(self, request: BatchRequest, *, now: int) -> list[Send]:
@@ -68,10 +79,14 @@ class Aggregator:
         if now > request.deadline:
             raise InputError("the deadline of the request has passed; choose a later one")
         identifier = Batch(self.task, self._public, request, self._patience).batch_id
+        self._store.put_once(identifier, _REQUEST, encode(request))
+        return self.adopt(identifier, now=now)
+
+    def adopt(self, identifier: BatchId, *, now: int) -> list[Send]:
+        """Go on with a batch that is in the store: what has to be asked."""
         if identifier not in self._batches:
-            self._store.put_once(identifier, _REQUEST, encode(request))
-            self._restore(identifier, now)  # not new if it was put before a restart
-        return self._pending(self._batches[identifier])
+            self._restore(identifier, now)
+        return self._pending(self._batches[identifier]) if identifier in self._batches else []
 
     def receive(self, teacher: int, data: bytes, *, now: int) -> list[Send]:
         """Take a message from a teacher; a bad one is remembered against it and dropped."""
@@ -111,10 +126,14 @@ class Aggregator:
     def resume(self, *, now: int) -> list[Send]:
         """After a restart: read the store, and send again what is pending."""
         sends: list[Send] = []
-        for identifier in self._store.batches():
-            batch = self._restore(identifier, now)
-            sends += self._pending(batch)
+        for identifier in self._store.having(_REQUEST):
+            sends += self.adopt(BatchId(identifier), now=now)
         return sends + self.tick(now)
+
+    def recall(self) -> None:
+        """After a restart: remember the answers of all batches that came to an end."""
+        for identifier in self._store.having(_OUTCOME):
+            self.outcome(BatchId(identifier))
 
     def remind(self) -> list[Send]:
         """Everything that was asked and not answered, again; for channels that lose messages."""
@@ -127,15 +146,37 @@ class Aggregator:
 
     def outcome(self, identifier: BatchId) -> Transcript | Abort | None:
         """What a batch came to; None while it is under way, and until the store has it."""
-        return self._outcomes.get(identifier)
+        if identifier in self._batches:
+            return None
+        stored = self._store.get(identifier, _OUTCOME)
+        return None if stored is None else self._learn(stored)
+
+    def refresh(self, identifier: BatchId) -> None:
+        """Another aggregator may have ended a batch that is under way here as well."""
+        batch, stored = self._batches.get(identifier), self._store.get(identifier, _OUTCOME)
+        if batch is not None and stored is not None:
+            self._settle(batch, stored)
+
+    def progress(self, identifier: BatchId) -> Progress | None:
+        """How far a batch is that is under way here."""
+        batch = self._batches.get(identifier)
+        if batch is None:
+            return None
+        return Progress(
+            phase=batch.phase,
+            queries=len(batch.query_ids),
+            voters=batch.voters,
+            sharers=batch.sharers if batch.phase is Phase.OPENING else (),
+        )
 
     def faults(self, identifier: BatchId) -> dict[int, str]:
-        """Who was left out of a batch, and why."""
-        return dict(self._batches[identifier].faults)
+        """Who was left out of a batch that was under way here, and why."""
+        batch = self._batches.get(identifier)
+        return dict(batch.faults) if batch is not None else self._faults.get(identifier, {})
 
-    def known_answer(self, data: bytes) -> Answer | None:
-        """The answer to an input that was released before: free, so never asked again."""
-        return self._answers.get(input_digest(data))
+    def known_answer(self, digest: bytes) -> Answer | None:
+        """The answer to an input, given its digest, that was released before: free."""
+        return self._answers.get(digest)
 
     def _batch_of(self, data: bytes) -> tuple[Batch, str]:
         kind = kind_of(data)
@@ -151,7 +192,7 @@ class Aggregator:
 
     def _advance(self, batch: Batch, now: int) -> list[Send]:
         """Make the transitions whose time has come; store, then say what to send."""
-        if batch.batch_id in self._outcomes:
+        if batch.batch_id not in self._batches:
             return []
         if batch.phase is Phase.VOTING and batch.can_close(now):
             closed = batch.close_voting(now)
@@ -163,9 +204,9 @@ class Aggregator:
             return self._pending(batch)
         batch.expire(now)
         if batch.outcome is not None:
-            data = encode(batch.outcome)
-            stored = self._store.put_once(batch.batch_id, _OUTCOME, data)
-            self._settle(batch, batch.outcome if stored == data else _read_outcome(stored))
+            self._settle(
+                batch, self._store.put_once(batch.batch_id, _OUTCOME, encode(batch.outcome))
+            )
         return []
 
     def _pending(self, batch: Batch) -> list[Send]:
@@ -189,30 +230,33 @@ class Aggregator:
         data = encode(ProofRequest(ballot_list=encode(batch.ballot_list)))
         return [Send(teacher=teacher, data=data) for teacher in teachers]
 
-    def _restore(self, identifier: BatchId, now: int) -> Batch:
-        request = self._store.get(identifier, _REQUEST)
-        assert request is not None, "the request is the first thing stored of a batch"
-        batch = Batch(self.task, self._public, decode(request, BatchRequest), self._patience)
-        stored_list = self._store.get(identifier, _LIST)
+    def _restore(self, identifier: BatchId, now: int) -> None:
         outcome = self._store.get(identifier, _OUTCOME)
         if outcome is not None:
-            self._settle(batch, _read_outcome(outcome))
-        elif stored_list is not None:
+            self._learn(outcome)
+            return
+        request = self._store.get(identifier, _REQUEST)
+        if request is None:
+            raise InputError("a batch that is not in the store; send its request first")
+        batch = Batch(self.task, self._public, decode(request, BatchRequest), self._patience)
+        stored_list = self._store.get(identifier, _LIST)
+        if stored_list is not None:
             batch.open_with(decode(stored_list, BallotList), now=now)
         self._batches[identifier] = batch
-        return batch
 
-    def _settle(self, batch: Batch, outcome: Transcript | Abort) -> None:
+    def _settle(self, batch: Batch, stored: bytes) -> None:
         """End a batch with the outcome that is in the store, whoever put it there."""
-        batch.outcome = outcome
-        batch.phase = Phase.ABORTED if isinstance(outcome, Abort) else Phase.RELEASED
-        self._outcomes[batch.batch_id] = outcome
-        if isinstance(outcome, Transcript):
-            for query, answer in zip(batch.request.queries, outcome.answers, strict=True):
-                self._answers.setdefault(input_digest(query.input), answer)
+        batch.outcome = self._learn(stored)
+        batch.phase = Phase.ABORTED if isinstance(batch.outcome, Abort) else Phase.RELEASED
+        if batch.faults:
+            self._faults[batch.batch_id] = dict(batch.faults)
+        del self._batches[batch.batch_id]
 
-
-def _read_outcome(stored: bytes) -> Transcript | Abort:
-    if kind_of(stored) == Abort.KIND:
-        return decode(stored, Abort)
-    return decode(stored, Transcript)
+    def _learn(self, stored: bytes) -> Transcript | Abort:
+        """Read an outcome, and remember the answers in it."""
+        if kind_of(stored) == Abort.KIND:
+            return decode(stored, Abort)
+        transcript = decode(stored, Transcript)
+        for query, answer in zip(transcript.queries, transcript.answers, strict=True):
+            self._answers.setdefault(query.digest, answer)
+        return transcript

@@ -8,7 +8,6 @@ import sqlite3
 from pathlib import Path
 
 from dppp.errors import BatchStoreUnavailable, DpppError, InputError
-from dppp.protocol.messages import BatchId
 from dppp.service.sqlite import SqliteError, SqliteFile
 
 APPLICATION_ID = 0x44505042
@@ -22,10 +21,10 @@ _SCHEMA = (
     """
     CREATE TABLE kept (
         position INTEGER PRIMARY KEY,
-        batch BLOB NOT NULL,
+        key BLOB NOT NULL,
         kind TEXT NOT NULL,
         data BLOB NOT NULL,
-        UNIQUE (batch, kind)
+        UNIQUE (kind, key)
     ) STRICT
     """,
     """
@@ -49,29 +48,29 @@ class SqliteBatchStore:
             self._file.close()
             raise
 
-    def put_once(self, batch: BatchId, kind: str, data: bytes) -> bytes:
-        """Keep the first bytes ever put for this batch and kind, and return those."""
+    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+        """Keep the first bytes ever put for this key and kind, and return those."""
         with self._file.transaction() as connection:
             connection.execute(
-                "INSERT INTO kept (batch, kind, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (batch, kind, data),
+                "INSERT INTO kept (key, kind, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (key, kind, data),
             )
-            kept = _read(connection, batch, kind)
+            kept = _read(connection, key, kind)
         assert kept is not None, "it was put just now"
         return kept
 
-    def get(self, batch: BatchId, kind: str) -> bytes | None:
+    def get(self, key: bytes, kind: str) -> bytes | None:
         """What was put, or None."""
         with self._file.transaction() as connection:
-            return _read(connection, batch, kind)
+            return _read(connection, key, kind)
 
-    def batches(self) -> tuple[BatchId, ...]:
-        """All batches, in the order in which they were first put."""
+    def having(self, kind: str) -> tuple[bytes, ...]:
+        """All keys under which something of this kind was put, in the order of putting."""
         with self._file.transaction() as connection:
             rows = connection.execute(
-                "SELECT batch FROM kept GROUP BY batch ORDER BY min(position)"
+                "SELECT key FROM kept WHERE kind = ? ORDER BY position", (kind,)
             ).fetchall()
-        return tuple(BatchId(batch) for (batch,) in rows)
+        return tuple(key for (key,) in rows)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -99,9 +98,9 @@ class SqliteBatchStore:
         )
 
 
-def _read(connection: sqlite3.Connection, batch: BatchId, kind: str) -> bytes | None:
+def _read(connection: sqlite3.Connection, key: bytes, kind: str) -> bytes | None:
     row = connection.execute(
-        "SELECT data FROM kept WHERE batch = ? AND kind = ?", (batch, kind)
+        "SELECT data FROM kept WHERE key = ? AND kind = ?", (key, kind)
     ).fetchone()
     return None if row is None else bytes(row[0])
 

@@ -1,0 +1,53 @@
+"""`dppp aggregator`: run one, and make tokens for queriers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dppp.cli.extras import require_service
+from dppp.cli.output import JsonOption, emit
+
+app = typer.Typer(help="An aggregator: run it, make tokens for queriers.")
+
+ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.toml.")]
+
+
+@app.command()
+def run(*, config: ConfigOption) -> None:
+    """Run the aggregator and its gateway until it is stopped (SIGTERM or Ctrl-C)."""
+    require_service()
+    from dppp.service.aggregator_process import run_aggregator  # noqa: PLC0415
+    from dppp.service.config import AggregatorConfig, read_config  # noqa: PLC0415
+    from dppp.service.logs import log_to_stderr  # noqa: PLC0415
+
+    settings = read_config(config, AggregatorConfig)
+    log_to_stderr(settings.log_level)
+    run_aggregator(settings)
+
+
+@app.command()
+def token(
+    *,
+    name: Annotated[str, typer.Option(help="The querier that the token is for.")],
+    out: Annotated[Path, typer.Option(help="A new file for the token, readable by you alone.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a querier's token: the file is for the querier, the lines are for aggregator.toml."""
+    require_service()
+    from dppp.service.new_files import NewFile, write_new_files  # noqa: PLC0415
+    from dppp.service.queriers import make_token  # noqa: PLC0415
+
+    secret, digest = make_token()
+    write_new_files(out.parent, [NewFile(name=out.name, data=f"{secret}\n".encode())])
+    result = {"name": name, "token_file": str(out), "token_sha256": digest}
+    emit(result, as_json=as_json, show=lambda console: _show(console, name, out, digest))
+
+
+def _show(console: Console, name: str, out: Path, digest: str) -> None:
+    console.print(f"Give {out} to {name}, and add to aggregator.toml:\n", soft_wrap=True)
+    console.print(
+        f'\\[\\[queriers]]\nname = "{name}"\ntoken_sha256 = "{digest}"\n# queries = 500',
+        soft_wrap=True,
+    )

@@ -1,0 +1,71 @@
+"""A federation file for people and for programs."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from dppp.service.federation_file import FederationFile
+
+
+def describe_federation(federation: "FederationFile") -> dict[str, object]:
+    """The names of DESIGN.md, section 7."""
+    task, public = federation.task, federation.public
+    return {
+        "federation_hash": federation.hash.hex(),
+        "task_id": task.task_id.hex(),
+        "name": task.name,
+        "data_id": task.data_id,
+        "class_names": list(task.class_names),
+        "features": list(task.features),
+        "abstain_below": task.abstain_below,
+        "members": [
+            {"index": index, "name": member.name, "signing_key": member.signing_key.hex()}
+            for index, member in enumerate(federation.teachers, start=1)
+        ],
+        "aggregator": federation.aggregator.name,
+        "broker": federation.broker.name,
+        "hosts": list(federation.broker.hosts),
+        "key_id": public.key_id.hex(),
+        "modulus_bits": public.modulus_bits,
+        "s": public.s,
+        "certificate": task.certificate.to_json(),
+    }
+
+
+def show_federation(console: Console, federation: "FederationFile") -> None:
+    """The same, a line each."""
+    task, public = federation.task, federation.public
+    certificate, trust = task.certificate, task.trust
+    kept = "kept" if certificate.certified else "BROKEN"
+    delivered = certificate.exact_delta + certificate.sampling_delta
+    lines = [
+        ("federation hash", federation.hash.hex()),
+        ("task", f"{task.name}, {task.task_id.hex()[:16]}…"),
+        ("data", task.data_id),
+        ("classes", ", ".join(task.class_names)),
+        ("features", _shortened(task.features)),
+        ("promise", f"ε = {task.epsilon:g}, δ = {task.delta:g} over {task.queries:,} queries"),
+        ("delivered", f"δ = {delivered:.6g}: the promise is {kept}"),
+        ("noise", f"{task.noise.name}, variance {task.noise.variance:.6g} a count"),
+        (
+            "trust",
+            f"{trust.teachers} teachers, {trust.colluders} may collude, {trust.dropouts} may "
+            f"vanish; {trust.threshold} decrypt together",
+        ),
+        ("key", f"{public.modulus_bits} bits, s = {public.s}, {public.key_id.hex()[:16]}…"),
+        *(
+            (f"teacher {index}", member.name)
+            for index, member in enumerate(federation.teachers, start=1)
+        ),
+        ("aggregator", federation.aggregator.name),
+        ("broker", f"{federation.broker.name} at {', '.join(federation.broker.hosts)}"),
+    ]
+    text = "\n".join(f"{name:>15}  {value}" for name, value in lines)
+    console.print(text, soft_wrap=True, markup=False)
+
+
+def _shortened(names: tuple[str, ...], most: int = 8) -> str:
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} … ({len(names)} in all)"

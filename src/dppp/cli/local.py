@@ -1,0 +1,138 @@
+"""`dppp local`: a real federation of processes on this machine, for trying."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from dppp.cli.extras import require_scikit_learn, require_service
+from dppp.cli.output import JsonOption, emit
+from dppp.errors import InputError
+
+if TYPE_CHECKING:
+    from dppp.learning.csv_records import Records
+    from dppp.service.local_federation import LocalFederation
+    from dppp.service.terms import Terms
+
+app = typer.Typer(help="A whole federation on this machine, with a real broker.")
+
+FolderOption = Annotated[Path, typer.Option(help="Where its keys, ledgers and logs are.")]
+DEFAULT_FOLDER = Path("dppp-local")
+_READY_SECONDS = 300
+
+
+@app.command()
+def up(
+    *,
+    teachers: Annotated[int, typer.Option(help="Teacher processes.", min=2)] = 20,
+    folder: FolderOption = DEFAULT_FOLDER,
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV file (default: Breast Cancer, of scikit-learn).")
+    ] = None,
+    label: Annotated[str, typer.Option(help="The column of the CSV file to predict.")] = "label",
+    epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
+    delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
+    queries: Annotated[int, typer.Option(help="Queries in all.")] = 100,
+    colluders: Annotated[int | None, typer.Option(help="(default: teachers // 5)")] = None,
+    dropouts: Annotated[int | None, typer.Option(help="(default: teachers // 10)")] = None,
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s; 4 for large batches.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Start broker, aggregator and teachers; the same folder again starts the same federation."""
+    require_service()
+    from dppp.service.local_federation import PLACES, read_local  # noqa: PLC0415
+    from dppp.service.local_processes import start_all, wait_until_ready  # noqa: PLC0415
+    from dppp.service.terms import Terms  # noqa: PLC0415
+
+    progress = Console(stderr=True)
+    if (folder / PLACES).exists():
+        local = read_local(folder)
+    else:
+        records = _records(data, label)
+        terms = Terms(
+            name="local",
+            data_id="local",
+            class_names=tuple(sorted(set(records.labels.tolist()))),
+            features=records.features,
+            epsilon=epsilon,
+            delta=delta,
+            queries=queries,
+            colluders=colluders,
+            dropouts=dropouts,
+            s=s,
+        )
+        local = _make(folder, records, terms, teachers, progress)
+    with progress.status(f"starting a broker, an aggregator and {local.teachers} teachers"):
+        processes = start_all(local)
+        wait_until_ready(local, local.teachers, _READY_SECONDS)
+    result = {
+        "folder": str(folder),
+        "gateway": local.gateway,
+        "token_file": str(local.token_file),
+        "rows_to_ask": str(folder / "ask.csv"),
+        "teachers": local.teachers,
+        "processes": {each.name: each.pid for each in processes},
+    }
+    emit(result, as_json=as_json, show=lambda console: _show(console, local))
+
+
+@app.command()
+def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
+    """Stop its processes. Keys, ledgers and releases stay; `up` goes on with them."""
+    require_service()
+    from dppp.service.local_federation import read_local  # noqa: PLC0415
+    from dppp.service.local_processes import stop_all  # noqa: PLC0415
+
+    read_local(folder)
+    stopped = stop_all(folder)
+    emit(
+        {"stopped": stopped},
+        as_json=as_json,
+        show=lambda console: console.print(f"{len(stopped)} processes stopped."),
+    )
+
+
+def _records(data: Path | None, label: str) -> "Records":
+    require_scikit_learn()
+    from dppp.learning.csv_records import read_records  # noqa: PLC0415
+    from dppp.learning.local_models import breast_cancer  # noqa: PLC0415
+
+    return breast_cancer() if data is None else read_records(data, label)
+
+
+def _make(
+    folder: Path, records: "Records", terms: "Terms", teachers: int, progress: Console
+) -> "LocalFederation":
+    from dppp.learning.local_models import split_and_train, write_rows  # noqa: PLC0415
+    from dppp.service.local_federation import make_local  # noqa: PLC0415
+    from dppp.service.local_processes import find_nats_server, free_ports  # noqa: PLC0415
+
+    find_nats_server()
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty and holds no local federation; choose another")
+    broker_port, gateway_port = free_ports(2)
+    with progress.status(f"training {teachers} models"):
+        models, asked = split_and_train(records, teachers)
+    with progress.status("key ceremony: a 2048-bit key of safe primes"):
+        local = make_local(
+            folder,
+            terms=terms,
+            models=models,
+            broker_port=broker_port,
+            gateway_port=gateway_port,
+        )
+    write_rows(folder / "ask.csv", records, asked[: terms.queries])
+    return local
+
+
+def _show(console: Console, local: "LocalFederation") -> None:
+    folder = local.folder
+    console.print(
+        f"{local.teachers} teachers are online. Ask about the records that were held out:\n\n"
+        f"  dppp query --gateway {local.gateway} --token-file {local.token_file} "
+        f"--input {folder / 'ask.csv'} --out {folder / 'labels.csv'}\n\n"
+        f"The page is at {local.gateway}. Logs are in {folder / 'logs'}. Stop with: "
+        f"dppp local down --folder {folder}",
+        soft_wrap=True,
+    )

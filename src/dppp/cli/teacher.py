@@ -1,0 +1,81 @@
+"""`dppp teacher`: accept a task, and run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from dppp.cli.extras import require_service
+from dppp.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from dppp.service.acceptance import Acceptance
+
+app = typer.Typer(help="A teacher: accept a task, and run.")
+
+ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, teacher.toml.")]
+
+
+@app.command()
+def accept(*, config: ConfigOption, as_json: JsonOption = False) -> None:
+    """Agree to the task: its whole price is reserved in the ledger, for good."""
+    require_service()
+    from dppp.service.acceptance import accept_task  # noqa: PLC0415
+    from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
+
+    accepted = accept_task(read_config(config, TeacherConfig))
+    task = accepted.federation.task
+    result = {
+        "teacher": accepted.teacher,
+        "index": accepted.index,
+        "task_id": task.task_id.hex(),
+        "epsilon": task.epsilon,
+        "delta": task.delta,
+        "queries": task.queries,
+        "is_new_ledger": accepted.is_new_ledger,
+        **accepted.data.to_json(),
+    }
+    emit(result, as_json=as_json, show=lambda console: _show(console, accepted))
+
+
+@app.command()
+def run(
+    *,
+    config: ConfigOption,
+    allow_pickle: Annotated[
+        bool,
+        typer.Option(
+            "--allow-pickle-which-can-run-any-code",
+            help="Load a pickled model. Whoever made the file can run any code here.",
+        ),
+    ] = False,
+) -> None:
+    """Answer the aggregator until stopped (SIGTERM or Ctrl-C)."""
+    require_service()
+    from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.logs import log_to_stderr  # noqa: PLC0415
+    from dppp.service.teacher_process import run_teacher  # noqa: PLC0415
+
+    settings = read_config(config, TeacherConfig)
+    log_to_stderr(settings.log_level)
+    run_teacher(settings, allow_pickle=allow_pickle)
+
+
+def _show(console: Console, accepted: "Acceptance") -> None:
+    task, data = accepted.federation.task, accepted.data
+    lines = [
+        f"{accepted.teacher}, teacher {accepted.index}, accepted the task {task.name}",
+        f"      task  {task.task_id.hex()}",
+        f"     price  ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries, "
+        "reserved as a whole",
+        f"      data  {data.data_id}",
+        f"       cap  {data.cap}, for good",
+        f"  reserved  {data.reserved}",
+        f"      left  {data.left} for other tasks",
+        "",
+        "What is reserved stays so if the queries are never asked. Retraining resets nothing.",
+    ]
+    if accepted.is_new_ledger:
+        lines.append("A new ledger was made. Never put an old copy of it back.")
+    console.print("\n".join(lines), soft_wrap=True, markup=False)

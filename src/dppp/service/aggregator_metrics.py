@@ -1,0 +1,45 @@
+"""What an aggregator's operator can watch."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dppp.service.batch_runner import BatchRunner
+from dppp.service.events import BatchEvent, Stage
+
+
+class AggregatorMetrics:
+    """Counters of one aggregator process, fed by its events."""
+
+    def __init__(self, runner: BatchRunner) -> None:
+        self.registry = CollectorRegistry()
+        self._runner = runner
+        self._started: dict[str, float] = {}
+        online = Gauge("dppp_teachers_online", "Teachers heard of lately", registry=self.registry)
+        online.set_function(lambda: sum(each.is_online for each in runner.teachers.values()))
+        under_way = Gauge("dppp_open_batches", "Batches under way", registry=self.registry)
+        under_way.set_function(lambda: len(runner.open_batches))
+        self._batches = Counter(
+            "dppp_batches", "Batches that came to an end", ["outcome"], registry=self.registry
+        )
+        self._queries = Counter(
+            "dppp_queries", "Queries in ended batches", ["outcome"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "dppp_batch_seconds", "From request to release", registry=self.registry
+        )
+
+    async def count(self) -> None:
+        """Count the events of this process until cancelled."""
+        with self._runner.hub.watch() as events:
+            async for event in events:
+                if isinstance(event, BatchEvent) and event.worker is None:
+                    self._take(event)
+
+    def _take(self, event: BatchEvent) -> None:
+        if event.stage is Stage.VOTES:
+            self._started[event.batch] = event.at
+        elif event.stage in (Stage.RELEASED, Stage.ABORTED):
+            self._batches.labels(event.stage.value).inc()
+            self._queries.labels(event.stage.value).inc(event.queries)
+            started = self._started.pop(event.batch, None)
+            if started is not None and event.stage is Stage.RELEASED:
+                self._seconds.observe(event.at - started)

@@ -1,0 +1,106 @@
+"""`dppp aggregator run`: an aggregator's process, from its configuration to a graceful stop."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import BatchStore
+from dppp.service.aggregator_metrics import AggregatorMetrics
+from dppp.service.aggregator_station import AggregatorStation
+from dppp.service.batch_file import open_batch_store
+from dppp.service.batch_runner import BatchRunner
+from dppp.service.broker import Broker, BrokerAccess, Subjects
+from dppp.service.config import AggregatorConfig, split_address
+from dppp.service.events import EventHub
+from dppp.service.federation_file import FederationFile, read_federation, read_hash
+from dppp.service.gateway import make_gateway
+from dppp.service.home import Home
+from dppp.service.jobs import Jobs
+from dppp.service.monitoring import Monitor, make_monitor
+from dppp.service.queriers import Querier
+
+log = logging.getLogger("dppp.aggregator")
+
+_STOP_SECONDS = 5
+
+
+def run_aggregator(config: AggregatorConfig) -> None:
+    """Run until SIGTERM or SIGINT. A batch under way is gone on with after the next start."""
+    federation = read_federation(config.federation, read_hash(config.federation_hash))
+    with open_batch_store(config.store.location) as store:
+        app = make_application(config, federation, store)
+        host, port = split_address(config.gateway.listen)
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            ssl_certfile=config.gateway.tls_certificate,
+            ssl_keyfile=config.gateway.tls_key,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
+
+
+def make_application(
+    config: AggregatorConfig, federation: FederationFile, store: BatchStore
+) -> FastAPI:
+    """The gateway with runner, broker and monitor, which live as long as it is served."""
+    home = Home(folder=config.home)
+    access = BrokerAccess(
+        servers=tuple(config.broker.servers),
+        tls=home.tls_context(),
+        nats_seed=home.nats_seed(),
+        name="aggregator",
+    )
+    aggregator = Aggregator(
+        task=federation.task,
+        public=federation.public,
+        store=store,
+        patience=config.patience.to_patience(),
+    )
+    station = AggregatorStation(
+        broker=Broker(access), subjects=Subjects(federation.subject_prefix), store=store
+    )
+    runner = BatchRunner(aggregator=aggregator, channel=station, hub=EventHub())
+    station.carry_for(runner)
+    metrics = AggregatorMetrics(runner)
+    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_connected)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with Monitor(monitor, config.monitoring.listen), runner:
+            await runner.ask(Aggregator.recall)
+            connecting = asyncio.create_task(_run(station, metrics))
+            yield
+            connecting.cancel()
+            await asyncio.gather(connecting, return_exceptions=True)
+            log.info("aggregator stopped")
+
+    queriers = [Querier(**querier.model_dump()) for querier in config.queriers]
+    jobs = Jobs(
+        runner=runner,
+        store=store,
+        allowances={querier.name: querier.queries for querier in queriers},
+        dispatch=station.dispatch,
+        deadline_seconds=config.deadline_seconds,
+    )
+    return make_gateway(
+        runner=runner,
+        jobs=jobs,
+        queriers=queriers,
+        most_rows=config.gateway.most_rows,
+        lifespan=lifespan,
+    )
+
+
+async def _run(station: AggregatorStation, metrics: AggregatorMetrics) -> None:
+    """The gateway answers also while the broker is out of reach; its health says so."""
+    async with station:
+        log.info("aggregator ready", extra={"worker": station.worker})
+        await metrics.count()

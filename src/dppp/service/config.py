@@ -1,0 +1,286 @@
+"""The configuration of a teacher and of an aggregator: TOML that refuses what it does not know.
+
+Paths are relative to the configuration file. Secrets are no values here: where a password is
+needed, "env:NAME" or "file:PATH" says where it is.
+"""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from dppp.errors import InputError
+from dppp.protocol.batch import Patience
+from dppp.service.locations import Location
+from dppp.service.new_files import read_file
+
+
+def _beside_config(path: Path, info: ValidationInfo) -> Path:
+    return path if info.context is None else info.context["folder"] / path
+
+
+def _secret(value: object, info: ValidationInfo) -> object:
+    """The secret itself, where the configuration says in which place it is."""
+    if not isinstance(value, str):
+        return value
+    kind, _, place = value.partition(":")
+    if kind == "env":
+        if place not in os.environ:
+            raise ValueError(f"the environment has no variable {place}; set it")
+        return os.environ[place]
+    if kind == "file":
+        return _beside_config(Path(place), info).read_text(encoding="utf-8").strip()
+    return value
+
+
+def _listen(value: str) -> str:
+    try:
+        split_address(value)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of an address to listen on; an IPv6 host stands in brackets."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535:
+        raise InputError(f"{text!r} is no address to listen on; write it as 127.0.0.1:9101")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _server(value: str) -> str:
+    if not value.startswith(("tls://", "nats://")):
+        raise ValueError("write a broker as tls://nats.example.org:4222")
+    return value
+
+
+ConfigPath = Annotated[Path, AfterValidator(_beside_config)]
+Secret = Annotated[SecretStr, BeforeValidator(_secret)]
+Listen = Annotated[str, AfterValidator(_listen)]
+Server = Annotated[str, AfterValidator(_server)]
+HexHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+ImportName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Section(BaseModel):
+    """A table of a configuration: frozen, of exact types, and without unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+class Broker(Section):
+    """Where the NATS servers are."""
+
+    servers: tuple[Server, ...] = Field(min_length=1)
+
+
+class Place(Section):
+    """A SQLite file or a database's URL, one of the two."""
+
+    path: ConfigPath | None = None
+    url: Secret | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "Place":
+        if (self.path is None) == (self.url is None):
+            raise ValueError("give either path (a SQLite file) or url (a database)")
+        return self
+
+    @property
+    def location(self) -> Location:
+        """What opens the store; a url is a secret."""
+        if self.path is not None:
+            return self.path
+        assert self.url is not None
+        return self.url.get_secret_value()
+
+
+class LedgerPlace(Place):
+    """The teacher's ledger, and the file, on another disk, that remembers its head."""
+
+    head: ConfigPath
+
+
+class DataCap(Section):
+    """The most that may ever be spent on this data."""
+
+    id: str = Field(min_length=1, max_length=200)
+    epsilon: float = Field(gt=0)
+    delta: float = Field(gt=0, lt=1)
+
+
+class SkopsModel(Section):
+    """A scikit-learn model in a file of skops; types beyond its own list are named."""
+
+    kind: Literal["skops"]
+    path: ConfigPath
+    trusted_types: tuple[str, ...] = ()
+
+
+class OnnxModel(Section):
+    """A model in ONNX."""
+
+    kind: Literal["onnx"]
+    path: ConfigPath
+
+
+class TorchModel(Section):
+    """A torch state, and the class (with arguments) that it is the state of."""
+
+    kind: Literal["torch"]
+    path: ConfigPath
+    class_name: ImportName = Field(alias="class")
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class CallableModel(Section):
+    """A function of the teacher's own: rows in, classes out."""
+
+    kind: Literal["callable"]
+    import_name: ImportName = Field(alias="import")
+
+
+class HttpModel(Section):
+    """A model server."""
+
+    kind: Literal["http"]
+    url: str = Field(pattern=r"^https?://")
+    timeout_seconds: float = Field(default=30, gt=0)
+
+
+class PickleModel(Section):
+    """A pickle, which can run any code: only with the command's flag that says so."""
+
+    kind: Literal["pickle"]
+    path: ConfigPath
+
+
+Model = Annotated[
+    SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | PickleModel,
+    Field(discriminator="kind"),
+]
+
+
+class Monitoring(Section):
+    """Where metrics and health are served; nowhere without an address."""
+
+    listen: Listen | None = None
+
+
+class Party(Section):
+    """What every party's configuration has."""
+
+    federation: ConfigPath
+    federation_hash: HexHash
+    home: ConfigPath
+    broker: Broker
+    monitoring: Monitoring = Monitoring()
+    log_level: LogLevel = "info"
+
+
+class TeacherConfig(Party):
+    """What stands in teacher.toml."""
+
+    ledger: LedgerPlace
+    data: DataCap
+    model: Model
+
+
+class Gateway(Section):
+    """Where queriers ask, over HTTPS when a certificate is given."""
+
+    listen: Listen = "127.0.0.1:8080"
+    tls_certificate: ConfigPath | None = None
+    tls_key: ConfigPath | None = None
+    most_rows: int = Field(default=20_000, ge=1)
+    page: bool = True
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> "Gateway":
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("give tls_certificate and tls_key, or neither")
+        return self
+
+
+class Querier(Section):
+    """Who may ask, known by the SHA-256 of a token, and how many queries at the most."""
+
+    name: str = Field(min_length=1, max_length=200)
+    token_sha256: HexHash
+    queries: int | None = Field(default=None, ge=0)
+
+
+class PatienceSeconds(Section):
+    """How long an aggregator waits for teachers; protocol/batch.py says for what."""
+
+    after_quorum: int = Field(default=2, ge=0)
+    first_shares: int = Field(default=5, ge=0)
+    opening: int = Field(default=60, ge=1)
+
+    def to_patience(self) -> Patience:
+        """As the protocol takes it."""
+        return Patience(**self.model_dump())
+
+
+class AggregatorConfig(Party):
+    """What stands in aggregator.toml."""
+
+    store: Place
+    gateway: Gateway = Gateway()
+    queriers: tuple[Querier, ...] = ()
+    patience: PatienceSeconds = PatienceSeconds()
+    deadline_seconds: int = Field(default=600, ge=1)
+
+    @model_validator(mode="after")
+    def _distinct_queriers(self) -> "AggregatorConfig":
+        for what in ("name", "token_sha256"):
+            values = [getattr(querier, what) for querier in self.queriers]
+            if len(set(values)) != len(values):
+                raise ValueError(f"two queriers have the same {what}")
+        return self
+
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def read_config(path: Path, model: type[AnySection]) -> AnySection:
+    """The configuration in a file; what is wrong with it names file, key and what is expected."""
+    try:
+        tables = tomllib.loads(read_file(path).decode("utf-8"))
+        text = json.dumps(tables)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML that can be used here: {error}") from error
+    try:
+        return model.model_validate_json(text, context={"folder": path.absolute().parent})
+    except ValidationError as error:
+        raise InputError(f"{path}: {first_problem(error)}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read {error.filename}: {error.strerror}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing wrong, in a line; never the value, which may be a secret."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the whole"
+    if first["type"] == "extra_forbidden":
+        return f"{where} is not known here; correct or remove it"
+    if first["type"] == "missing":
+        return f"{where} is missing; add it"
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,105 @@
+"""What happens to batches and teachers, for whoever watches: progress bars, the page, metrics.
+
+Everything in an event is public to queriers: stages, numbers of ballots, who is online. Never an
+input, a vote, a ballot or a key. A watcher who reads too slowly loses the oldest events, so that
+nobody who watches can hold up the aggregator.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+_MOST_WAITING = 1_000
+
+
+class Stage(StrEnum):
+    """The stations of a batch, in their order; the last two end it."""
+
+    VOTES = "votes"
+    BALLOTS = "ballots"
+    TALLY = "tally"
+    SHARES = "shares"
+    RELEASED = "released"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEvent:
+    """A batch got further: so many ballots or decryption shares of so many.
+
+    `worker` is the aggregator process that said so, if it was another than this one.
+    """
+
+    batch: str
+    stage: Stage
+    at: float
+    queries: int
+    done: int = 0
+    of: int = 0
+    teacher: int | None = None
+    reason: str | None = None
+    worker: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """For the wire and the page."""
+        return {"kind": "batch", **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeacherEvent:
+    """A teacher was heard of, or was not for too long."""
+
+    teacher: int
+    is_online: bool
+    at: float
+
+    def to_json(self) -> dict[str, object]:
+        """For the wire and the page."""
+        return {"kind": "teacher", **asdict(self)}
+
+
+Event = BatchEvent | TeacherEvent
+
+
+class EventHub:
+    """Passes events to everybody who watches now. Lives in one event loop."""
+
+    def __init__(self) -> None:
+        self._watchers: set[_Watcher] = set()
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on; never waits."""
+        for watcher in self._watchers:
+            watcher.take(event)
+
+    @contextmanager
+    def watch(self) -> Iterator[AsyncIterator[Event]]:
+        """All events from now on, until the block ends."""
+        watcher = _Watcher()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self._waiting: deque[Event] = deque(maxlen=_MOST_WAITING)
+        self._news = asyncio.Event()
+
+    def take(self, event: Event) -> None:
+        self._waiting.append(event)
+        self._news.set()
+
+    def __aiter__(self) -> "_Watcher":
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._waiting:
+            self._news.clear()
+            await self._news.wait()
+        return self._waiting.popleft()

@@ -1,0 +1,114 @@
+"""A message in pieces that a broker carries, and back.
+
+Used on both ends of the broker. A broker loses messages, so a piece may be missing: then the whole
+message is, and whoever wants an answer asks again. Pieces of one message come in order on one
+subject. What a stranger could send is bounded before it is kept.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+
+from dppp.errors import WireError
+
+VERSION = 1
+PIECE_BYTES = 512 * 1024
+MOST_BYTES = 256 * 2**20
+"""The longest message; a batch with a longer ballot list has to be split."""
+_MOST_UNFINISHED = 4
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One piece. `addressed` are the teachers that it is for; nobody named means everybody."""
+
+    message_id: bytes
+    place: int
+    pieces: int
+    addressed: tuple[int, ...]
+    piece: bytes = field(repr=False)
+
+
+def split_message(data: bytes, addressed: Collection[int] = ()) -> Iterator[bytes]:
+    """The frames of a message, as bytes to publish in this order."""
+    if len(data) > MOST_BYTES:
+        raise WireError(
+            f"a message of {len(data):,} bytes is over the {MOST_BYTES:,} that a broker carries "
+            "for us; send fewer queries in a batch"
+        )
+    identifier = _message_id(data)
+    pieces = max(1, -(-len(data) // PIECE_BYTES))
+    for place in range(pieces):
+        piece = data[place * PIECE_BYTES : (place + 1) * PIECE_BYTES]
+        yield msgpack.packb((VERSION, identifier, place, pieces, sorted(addressed), piece))
+
+
+def read_frame(data: bytes) -> Frame:
+    """The frame in these bytes."""
+    try:
+        plain = msgpack.unpackb(data, max_bin_len=PIECE_BYTES, max_str_len=0, max_ext_len=0)
+        return _checked(plain)
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+        raise WireError(f"a frame that cannot be read: {type(error).__name__}; drop it") from error
+
+
+def _checked(plain: Any) -> Frame:
+    version, identifier, place, pieces, addressed, piece = plain
+    numbers = (version, place, pieces, *addressed)
+    is_typed = all(type(each) is int and 0 <= each < 2**32 for each in numbers)
+    if not is_typed or type(identifier) is not bytes or type(piece) is not bytes:
+        raise ValueError("wrong types")
+    if version != VERSION or len(identifier) != _ID_BYTES or not place < pieces:
+        raise ValueError("wrong version, id or place")
+    if pieces * PIECE_BYTES > MOST_BYTES + PIECE_BYTES:
+        raise ValueError("too many pieces")
+    return Frame(
+        message_id=identifier,
+        place=place,
+        pieces=pieces,
+        addressed=tuple(addressed),
+        piece=piece,
+    )
+
+
+class Reassembly:
+    """Puts together what comes from one sender; forgets the oldest when too much is unfinished."""
+
+    def __init__(self) -> None:
+        self._unfinished: OrderedDict[bytes, list[Frame]] = OrderedDict()
+
+    def take(self, frame: Frame) -> bytes | None:
+        """The whole message, if this was its last piece."""
+        if frame.pieces == 1:
+            return self._whole([frame])
+        if frame.place == 0:
+            self._unfinished.pop(frame.message_id, None)
+            self._unfinished[frame.message_id] = []
+            while len(self._unfinished) > _MOST_UNFINISHED:
+                self._unfinished.popitem(last=False)
+        frames = self._unfinished.get(frame.message_id)
+        if frames is None:
+            return None
+        if frame.place != len(frames) or (frames and frame.pieces != frames[0].pieces):
+            del self._unfinished[frame.message_id]  # a piece is missing: so is the message
+            return None
+        frames.append(frame)
+        if len(frames) < frame.pieces:
+            return None
+        return self._whole(self._unfinished.pop(frame.message_id))
+
+    @staticmethod
+    def _whole(frames: list[Frame]) -> bytes:
+        data = b"".join(frame.piece for frame in frames)
+        if _message_id(data) != frames[0].message_id:
+            raise WireError("the pieces of a message do not fit together; drop it")
+        return data
+
+
+def _message_id(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:_ID_BYTES]

@@ -1,0 +1,201 @@
+"""The HTTP gateway of an aggregator: queriers post rows, watch, and fetch labels and transcripts.
+
+Everything under /api needs a querier's token. A querier sees its own batches only. Nothing that
+leaves here holds an input, a vote or a ballot's plaintext; a transcript holds ballots, encrypted.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from dppp import __version__
+from dppp.errors import (
+    AllowanceExceeded,
+    BatchAborted,
+    BatchStoreUnavailable,
+    Busy,
+    DpppError,
+    InputError,
+    JobChanged,
+    JobUnknown,
+    NotReleased,
+    RunnerStopped,
+    TooManyRows,
+)
+from dppp.service.batch_runner import BatchRunner
+from dppp.service.event_stream import stream_events
+from dppp.service.gateway_models import (
+    BatchState,
+    Budget,
+    Health,
+    Labels,
+    NewBatch,
+    Problem,
+    TaskTerms,
+    TeacherView,
+)
+from dppp.service.job import JobId
+from dppp.service.jobs import Jobs
+from dppp.service.querier_desk import QuerierDesk, describe_task
+from dppp.service.queriers import Querier, find_querier
+from dppp.service.request_limit import BodyLimit
+
+_STATUS = (
+    (JobUnknown, 404),
+    (JobChanged, 409),
+    (NotReleased, 409),
+    (BatchAborted, 410),
+    (AllowanceExceeded, 403),
+    (Busy, 503),
+    (BatchStoreUnavailable, 503),
+    (RunnerStopped, 503),
+    (TooManyRows, 413),
+    (InputError, 422),
+    (DpppError, 500),
+)
+_RETRY_SECONDS = "30"
+
+BatchName = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As the post answered.")]
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$"),
+]
+
+
+def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": Problem} for code in codes}
+
+
+def make_gateway(
+    *,
+    runner: BatchRunner,
+    jobs: Jobs,
+    queriers: Sequence[Querier],
+    most_rows: int,
+    most_body_bytes: int = 64 * 2**20,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+) -> FastAPI:
+    """The application; `runner` is started by whoever serves it."""
+    app = FastAPI(
+        title="dppp gateway",
+        version=__version__,
+        summary="Ask a federation for labels; pay from its privacy budget.",
+        docs_url=None,  # pages of scripts from elsewhere; /openapi.json is the description
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    _translate_errors(app)
+    app.add_middleware(BodyLimit, most_bytes=most_body_bytes)
+    desk = QuerierDesk(runner, jobs, most_rows)
+    bearer = HTTPBearer(auto_error=False, description="A querier's token.")
+
+    def known(
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    ) -> Querier:
+        found = find_querier(queriers, credentials.credentials) if credentials else None
+        if found is None:
+            raise HTTPException(401, "give your token: Authorization: Bearer …", _CHALLENGE)
+        return found
+
+    _add_reads(app, desk, known)
+    _add_batches(app, desk, known)
+    return app
+
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+Known = Callable[..., Querier]
+
+
+def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
+    """What anybody with a token may look at."""
+
+    @app.get("/health", responses=_problems(503))
+    async def health() -> Health:
+        """Whether this gateway can do its work."""
+        return desk.health()
+
+    @app.get("/api/task", responses=_problems(401))
+    async def task(_: Annotated[Querier, Depends(known)]) -> TaskTerms:
+        """What all parties agreed on."""
+        return describe_task(desk.runner.task)
+
+    @app.get("/api/budget", responses=_problems(401, 503))
+    async def budget(querier: Annotated[Querier, Depends(known)]) -> Budget:
+        """What was spent, and what is left."""
+        return await desk.budget(querier)
+
+    @app.get("/api/teachers", responses=_problems(401))
+    async def teachers(_: Annotated[Querier, Depends(known)]) -> list[TeacherView]:
+        """Who is there."""
+        return desk.teachers()
+
+    @app.get("/api/events", responses=_problems(401), response_class=StreamingResponse)
+    async def events(_: Annotated[Querier, Depends(known)]) -> StreamingResponse:
+        """Everything that happens from now on, as server-sent events."""
+        return stream_events(desk.runner.hub)
+
+
+def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
+    """From rows to labels."""
+    own = _problems(401, 404, 422, 503)
+
+    @app.post(
+        "/api/batches", status_code=202, responses=_problems(400, 401, 403, 409, 413, 422, 503)
+    )
+    async def post(
+        batch: NewBatch, querier: Annotated[Querier, Depends(known)], key: Key = None
+    ) -> BatchState:
+        """Ask for labels. The same rows under the same Idempotency-Key are charged once."""
+        return await desk.submit(querier, batch, key or secrets.token_urlsafe(24))
+
+    @app.get("/api/batches/{batch}", responses=own)
+    async def state(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> BatchState:
+        """How far a batch is."""
+        return await desk.state(querier, JobId(bytes.fromhex(batch)))
+
+    @app.get("/api/batches/{batch}/labels", responses=own | _problems(409, 410))
+    async def labels(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Labels:
+        """The labels, once released."""
+        return await desk.labels(querier, JobId(bytes.fromhex(batch)))
+
+    @app.get(
+        "/api/batches/{batch}/transcript",
+        responses=own
+        | _problems(409, 410)
+        | {200: {"content": {"application/octet-stream": {}}, "description": "For dppp verify."}},
+        response_class=Response,
+    )
+    async def transcript(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Response:
+        """Everything needed to check the release: give it to `dppp verify`."""
+        data = await desk.jobs.transcript(querier.name, JobId(bytes.fromhex(batch)))
+        return Response(data, media_type="application/octet-stream")
+
+    @app.get("/api/batches/{batch}/events", responses=own, response_class=StreamingResponse)
+    async def progress(
+        batch: BatchName, querier: Annotated[Querier, Depends(known)]
+    ) -> StreamingResponse:
+        """How a batch goes on, as server-sent events, to its end."""
+        return await desk.follow(querier, JobId(bytes.fromhex(batch)))
+
+
+def _translate_errors(app: FastAPI) -> None:
+    """Our exceptions and FastAPI's as one line of text each."""
+
+    @app.exception_handler(DpppError)
+    async def ours(_: Request, error: DpppError) -> JSONResponse:
+        code = next(code for kind, code in _STATUS if isinstance(error, kind))
+        headers = {"Retry-After": _RETRY_SECONDS} if code == 503 else None
+        return JSONResponse({"detail": str(error)}, code, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(each) for each in first["loc"])
+        is_json = first["type"] != "json_invalid"
+        return JSONResponse({"detail": f"{where}: {first['msg']}"}, 422 if is_json else 400)

@@ -1,0 +1,233 @@
+"""Jobs: what a querier asked for, from rows to labels.
+
+A job is a table of rows under a key that the querier chose. Rows that were released before are
+answered from the store, for free; the others go out as one batch. The job is stored before its
+batch starts, so that the same rows under the same key, sent again after any crash, are the same
+job and are charged once. Allowances here keep queriers apart; the budget itself is the teachers'.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from dppp.errors import (
+    AllowanceExceeded,
+    BatchAborted,
+    InputError,
+    JobChanged,
+    JobUnknown,
+    NotReleased,
+)
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch import Abort, Phase
+from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import (
+    MOST_QUERIES,
+    NONCE_BYTES,
+    BatchRequest,
+    Query,
+    batch_id,
+    input_digest,
+    query_id,
+)
+from dppp.protocol.release import Answer
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode, encode
+from dppp.service.batch_runner import BatchRunner, Clock
+from dppp.service.events import Stage
+from dppp.service.job import KNOWN, Job, JobId, JobStatus, job_id
+
+Dispatch = Callable[[BatchRequest], Awaitable[object]]
+
+_JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
+_LONGEST_KEY = 200
+
+
+class Jobs:
+    """All jobs of a gateway. Several gateways may share the store."""
+
+    def __init__(
+        self,
+        *,
+        runner: BatchRunner,
+        store: BatchStore,
+        allowances: Mapping[str, int | None],
+        dispatch: Dispatch | None = None,
+        deadline_seconds: int = 600,
+        clock: Clock = time.time,
+    ) -> None:
+        """`allowances` are the queries that each querier may spend in all; None is no limit."""
+        self.task = runner.task
+        self._runner = runner
+        self._store = store
+        self._allowances = allowances
+        self._dispatch = dispatch or runner.submit
+        self._deadline_seconds = deadline_seconds
+        self._clock = clock
+        self._charged: Counter[str] = Counter()
+        self._counted = 0
+        self._turn = asyncio.Lock()
+        self._counting = asyncio.Lock()
+
+    async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
+        """Take a job, or find it under its key; returns when it is stored and under way."""
+        if not 0 < len(key) <= _LONGEST_KEY:
+            raise InputError(f"the key of a job has 1 to {_LONGEST_KEY} characters")
+        inputs = encode_inputs(rows, len(self.task.features))
+        if not 1 <= len(inputs) <= MOST_QUERIES:
+            raise InputError(f"a job has 1 to {MOST_QUERIES:,} rows, not {len(inputs):,}; split it")
+        identifier = job_id(querier, key)
+        async with self._turn:  # counting and charging belong together
+            job = await self._find(identifier) or await self._new(
+                identifier, querier, inputs, fresh=fresh
+            )
+        if job.digests != tuple(map(input_digest, inputs)):
+            raise JobChanged("this key belongs to a job with other rows; choose a new key")
+        if job.charged and await self._get(job.batch, _REQUEST) is None:
+            await self._start(job, inputs)
+        return identifier
+
+    async def status(self, querier: str, identifier: JobId) -> JobStatus:
+        """How far a job of this querier is."""
+        job = await self._own(querier, identifier)
+        status = JobStatus(
+            stage=Stage.VOTES, rows=len(job.digests), charged=job.charged, batch=job.batch
+        )
+        if not job.charged:
+            return replace(status, stage=Stage.RELEASED, batch=None)
+        found = await self._runner.ask(Aggregator.progress, job.batch)
+        if found is None:
+            return await self._status_from_store(job, status)
+        stage = Stage.SHARES if found.phase is Phase.OPENING else Stage.BALLOTS
+        return replace(status, stage=stage, ballots=len(found.voters), shares=len(found.sharers))
+
+    async def answers(self, querier: str, identifier: JobId) -> tuple[Answer, ...]:
+        """The answer to each row; raises while there is none, and if there will be none."""
+        job = await self._own(querier, identifier)
+        new: tuple[Answer, ...] = ()
+        if job.charged:
+            new = (await self._released(job)).answers
+        answers = []
+        for digest, position in zip(job.digests, job.positions, strict=True):
+            if position == KNOWN:
+                known = await self._runner.ask(Aggregator.known_answer, digest)
+                assert known is not None, "what was released stays known"
+                answers.append(known)
+            else:
+                answers.append(new[position])
+        return tuple(answers)
+
+    async def transcript(self, querier: str, identifier: JobId) -> bytes:
+        """The transcript of the batch of this job."""
+        job = await self._own(querier, identifier)
+        if not job.charged:
+            raise NotReleased("all rows of this job were released before, so it has no batch")
+        return encode(await self._released(job))
+
+    async def charged(self, querier: str | None = None) -> int:
+        """Queries spent by a querier, or by all."""
+        await self._catch_up()
+        return sum(self._charged.values()) if querier is None else self._charged[querier]
+
+    async def left(self, querier: str) -> int:
+        """Queries that this querier may still spend."""
+        of_task = self.task.queries - await self.charged()
+        allowance = self._allowances[querier]
+        return of_task if allowance is None else min(of_task, allowance - self._charged[querier])
+
+    async def _new(
+        self, identifier: JobId, querier: str, inputs: Sequence[bytes], *, fresh: bool
+    ) -> Job:
+        digests = tuple(map(input_digest, inputs))
+        known = set() if fresh else {each for each in digests if await self._is_known(each)}
+        new = list(dict.fromkeys(each for each in digests if each not in known))
+        await self._require_allowed(querier, len(new))
+        places = {digest: position for position, digest in enumerate(new)}
+        by_digest = dict(zip(digests, inputs, strict=True))
+        queries = [
+            Query(nonce=secrets.token_bytes(NONCE_BYTES), input=by_digest[each]) for each in new
+        ]
+        ids = [query_id(self.task.task_id, query) for query in queries]
+        job = Job(
+            querier=querier,
+            digests=digests,
+            positions=tuple(places.get(each, KNOWN) for each in digests),
+            nonces=tuple(query.nonce for query in queries),
+            deadline=int(self._clock()) + self._deadline_seconds,
+            batch=batch_id(self.task.task_id, ids),
+        )
+        stored = await asyncio.to_thread(self._store.put_once, identifier, _JOB, encode(job))
+        return decode(stored, Job)
+
+    async def _start(self, job: Job, inputs: Sequence[bytes]) -> None:
+        request = job.request(inputs, self.task.task_id)
+        if self._clock() <= job.deadline:
+            await asyncio.to_thread(self._store.put_once, job.batch, _REQUEST, encode(request))
+            await self._dispatch(request)
+
+    async def _require_allowed(self, querier: str, wanted: int) -> None:
+        left = await self.left(querier)
+        if wanted > left:
+            raise AllowanceExceeded(
+                f"{wanted:,} new queries were asked for and {max(left, 0):,} are left for "
+                f"{querier}; ask for fewer, or for rows that were released before"
+            )
+
+    async def _is_known(self, digest: bytes) -> bool:
+        return await self._runner.ask(Aggregator.known_answer, digest) is not None
+
+    async def _status_from_store(self, job: Job, status: JobStatus) -> JobStatus:
+        outcome = await self._runner.ask(Aggregator.outcome, job.batch)
+        if isinstance(outcome, Transcript):
+            return replace(status, stage=Stage.RELEASED)
+        if isinstance(outcome, Abort):
+            return replace(
+                status,
+                stage=Stage.ABORTED,
+                reason=outcome.reason,
+                missing=outcome.missing,
+                culprits=outcome.culprits,
+            )
+        if await self._get(job.batch, _LIST) is not None:
+            return replace(status, stage=Stage.SHARES)
+        if await self._get(job.batch, _REQUEST) is None and self._clock() > job.deadline:
+            reason = "it was not started before its deadline; nothing was charged by any teacher"
+            return replace(status, stage=Stage.ABORTED, reason=reason)
+        return status
+
+    async def _released(self, job: Job) -> Transcript:
+        outcome = await self._runner.ask(Aggregator.outcome, job.batch)
+        if isinstance(outcome, Abort):
+            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
+        if outcome is None:
+            raise NotReleased("this job is still under way; ask for its status, and again later")
+        return outcome
+
+    async def _own(self, querier: str, identifier: JobId) -> Job:
+        job = await self._find(identifier)
+        if job is None or job.querier != querier:
+            raise JobUnknown("there is no such job of yours; look at its id, and at your token")
+        return job
+
+    async def _find(self, identifier: JobId) -> Job | None:
+        stored = await self._get(identifier, _JOB)
+        return None if stored is None else decode(stored, Job)
+
+    async def _get(self, key: bytes, kind: str) -> bytes | None:
+        return await asyncio.to_thread(self._store.get, key, kind)
+
+    async def _catch_up(self) -> None:
+        """Count the jobs that were stored since last time, by whatever gateway."""
+        async with self._counting:
+            keys = await asyncio.to_thread(self._store.having, _JOB)
+            for key in keys[self._counted :]:
+                job = await self._find(JobId(key))
+                assert job is not None, "it was put"
+                self._charged[job.querier] += job.charged
+                self._counted += 1

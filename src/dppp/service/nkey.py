@@ -1,0 +1,44 @@
+"""nkeys: the Ed25519 keys by which a NATS server knows who is who.
+
+A seed ("SU…") stays at home; the public key ("U…") is in the federation file and in the server's
+configuration. At a connection the client signs what the server drew, so no secret travels.
+"""
+
+import base64
+import binascii
+
+import nkeys
+
+from dppp.errors import FederationError
+from dppp.paillier.randomness import RandomBytes, system_random
+
+_LENGTH = 56
+
+
+def make_seed(random_bytes: RandomBytes = system_random) -> str:
+    """A new seed of a NATS user."""
+    seed: bytes = nkeys.encode_seed(random_bytes(32), nkeys.PREFIX_BYTE_USER)
+    return seed.decode("ascii")
+
+
+def public_nkey(seed: str) -> str:
+    """The public key of a seed."""
+    try:
+        public: bytes = nkeys.from_seed(seed.encode("ascii")).public_key
+    except (nkeys.NkeysError, ValueError) as error:
+        raise FederationError("this is no seed of an nkey; make a new home") from error
+    return public.decode("ascii")
+
+
+def require_nkey(text: str) -> None:
+    """Refuse what is not the public nkey of a user, its checksum included."""
+    try:
+        raw = base64.b32decode(text.encode("ascii"))
+    except (binascii.Error, ValueError):
+        raw = b""
+    is_user = len(text) == _LENGTH and raw[:1] == bytes((nkeys.PREFIX_BYTE_USER,))
+    if not is_user or nkeys.crc16(bytearray(raw[:-2])).to_bytes(2, "little") != raw[-2:]:
+        raise FederationError(
+            f"{text[:60]!r} is no public nkey of a NATS user; it has {_LENGTH} letters and digits "
+            "and begins with U"
+        )

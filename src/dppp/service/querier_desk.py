@@ -1,0 +1,179 @@
+"""What the gateway answers to queriers, apart from HTTP."""
+
+import asyncio
+import functools
+from collections.abc import Sequence
+
+from fastapi.responses import StreamingResponse
+
+from dppp.errors import InputError, RunnerStopped, TooManyRows
+from dppp.privacy.accounting import Spending, account
+from dppp.protocol.task import Task
+from dppp.service.batch_runner import BatchRunner
+from dppp.service.event_stream import stream_events
+from dppp.service.events import BatchEvent, Event
+from dppp.service.gateway_models import (
+    BatchState,
+    Budget,
+    Health,
+    Label,
+    Labels,
+    NewBatch,
+    TaskTerms,
+    TeacherView,
+)
+from dppp.service.job import JobId, JobStatus
+from dppp.service.jobs import Jobs
+from dppp.service.queriers import Querier
+
+
+class QuerierDesk:
+    """What the routes do, apart from HTTP."""
+
+    def __init__(self, runner: BatchRunner, jobs: Jobs, most_rows: int) -> None:
+        self.runner = runner
+        self.jobs = jobs
+        self._most_rows = most_rows
+
+    def health(self) -> Health:
+        """Whether this gateway can do its work."""
+        if not self.runner.is_alive:
+            raise RunnerStopped("the runner of batches has stopped; restart the aggregator")
+        online = sum(state.is_online for state in self.runner.teachers.values())
+        return Health(
+            status="ok", teachers_online=online, open_batches=len(self.runner.open_batches)
+        )
+
+    async def budget(self, querier: Querier) -> Budget:
+        """What was spent of the task, and what is left, also to this querier."""
+        task = self.runner.task
+        charged = await self.jobs.charged()
+        return Budget(
+            queries=task.queries,
+            charged=charged,
+            left=max(0, task.queries - charged),
+            epsilon=task.epsilon,
+            epsilon_spent=await asyncio.to_thread(epsilon_spent, task, charged),
+            delta=task.delta,
+            yours=await self.jobs.charged(querier.name),
+            left_to_you=max(0, await self.jobs.left(querier.name)),
+        )
+
+    def teachers(self) -> list[TeacherView]:
+        """Who is there."""
+        names = [teacher.name for teacher in self.runner.task.teachers]
+        return [
+            TeacherView(
+                teacher=index,
+                name=names[index - 1],
+                is_online=state.is_online,
+                heard_at=state.heard_at,
+                answered_at=state.answered_at,
+                ballots=state.ballots,
+                missed=state.missed,
+            )
+            for index, state in self.runner.teachers.items()
+        ]
+
+    async def submit(self, querier: Querier, batch: NewBatch, key: str) -> BatchState:
+        """Take rows, once for each key."""
+        unknown = set(batch.classes or ()) - set(self.runner.task.class_names)
+        if unknown:
+            raise InputError(f"the task has no class {sorted(unknown)[0]!r}; see /api/task")
+        rows = _rows_of(batch, self.runner.task.features)
+        if len(rows) > self._most_rows:
+            raise TooManyRows(f"{len(rows):,} rows; at most {self._most_rows:,} at once")
+        identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+        return await self.state(querier, identifier)
+
+    async def state(self, querier: Querier, identifier: JobId) -> BatchState:
+        """How far a batch is."""
+        return _state(identifier, await self.jobs.status(querier.name, identifier))
+
+    async def labels(self, querier: Querier, identifier: JobId) -> Labels:
+        """The labels, once released."""
+        names = self.runner.task.class_names
+        answers = await self.jobs.answers(querier.name, identifier)
+        labels = [
+            Label(label=None if each.label is None else names[each.label], counts=list(each.counts))
+            for each in answers
+        ]
+        return Labels(classes=list(names), labels=labels)
+
+    async def follow(self, querier: Querier, identifier: JobId) -> StreamingResponse:
+        """The events of one batch, to its end."""
+        batch = (await self.jobs.status(querier.name, identifier)).batch
+        name = None if batch is None else batch.hex()
+
+        async def ended() -> bool:
+            return (await self.jobs.status(querier.name, identifier)).is_over
+
+        def is_own(event: Event) -> bool:
+            return isinstance(event, BatchEvent) and event.batch == name
+
+        return stream_events(self.runner.hub, is_wanted=is_own, is_over=ended)
+
+
+def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:
+    if (batch.rows is None) == (batch.records is None):
+        raise InputError("give either rows or records, not both and not neither")
+    if batch.rows is not None:
+        for place, row in enumerate(batch.rows):
+            if len(row) != len(features):
+                raise InputError(
+                    f"row {place} has {len(row)} numbers; the task has {len(features)} features"
+                )
+        return batch.rows
+    records = batch.records or []
+    for place, record in enumerate(records):
+        for name in record.keys() ^ set(features):
+            word = "unknown" if name in record else "missing"
+            raise InputError(f"record {place}: feature {name!r} is {word}; see /api/task")
+    return [[record[name] for name in features] for record in records]
+
+
+def _state(identifier: JobId, status: JobStatus) -> BatchState:
+    return BatchState(
+        id=identifier.hex(),
+        stage=status.stage,
+        rows=status.rows,
+        charged=status.charged,
+        batch=None if status.batch is None else status.batch.hex(),
+        ballots=status.ballots,
+        shares=status.shares,
+        reason=status.reason,
+        missing=list(status.missing),
+        culprits=list(status.culprits),
+    )
+
+
+def describe_task(task: Task) -> TaskTerms:
+    """The terms of a task, for people."""
+    trust = task.trust
+    return TaskTerms(
+        name=task.name,
+        task_id=task.task_id.hex(),
+        classes=list(task.class_names),
+        features=list(task.features),
+        teachers=trust.teachers,
+        colluders=trust.colluders,
+        dropouts=trust.dropouts,
+        threshold=trust.threshold,
+        ballots_needed=trust.ballots_needed,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        queries=task.queries,
+        noise=task.noise.name,
+        variance=task.noise.variance,
+        abstain_below=task.abstain_below,
+        modulus_bits=task.plaintext_bits // task.s,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def epsilon_spent(task: Task, charged: int) -> float:
+    """The ε that so many queries of a task cost at its δ."""
+    if charged == 0:
+        return 0.0
+    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    return min(task.epsilon, account([spending], task.delta))

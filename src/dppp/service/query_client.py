@@ -1,0 +1,194 @@
+"""A querier's side of the gateway: rows in, labels out, resumable.
+
+Rows go out in batches. Before a batch is sent, its key is on disk; after a crash or a lost
+connection the same key finds the same batch, so nothing is charged twice.
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from dppp.errors import GatewayError, GatewayRefusal, InputError
+
+Rows = Sequence[Sequence[float]]
+Report = Callable[[int, str], None]
+"""Told how many rows are answered, and what is happening to the next ones."""
+
+_RETRY_SECONDS = 2
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """The label of one row, None for an abstention, and the noisy counts that it comes from."""
+
+    label: str | None
+    counts: tuple[int, ...]
+
+
+class Gateway:
+    """The gateway of an aggregator, for one querier. Use it in a ``with`` block."""
+
+    def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
+        self._patience_seconds = patience_seconds
+        try:
+            self._client = httpx.Client(
+                base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise InputError(
+                f"the gateway's address or the token cannot be used: {error}"
+            ) from error
+
+    def __enter__(self) -> "Gateway":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def task(self) -> dict[str, Any]:
+        """The terms of the task."""
+        return self._call("GET", "/api/task").json()  # type: ignore[no-any-return]
+
+    def budget(self) -> dict[str, Any]:
+        """What was spent and is left."""
+        return self._call("GET", "/api/budget").json()  # type: ignore[no-any-return]
+
+    def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
+        """Send a batch; the same rows under the same key are the same batch."""
+        body = {"rows": [list(row) for row in rows], "fresh": is_fresh}
+        headers = {"Idempotency-Key": key}
+        return str(self._call("POST", "/api/batches", json=body, headers=headers).json()["id"])
+
+    def wait(self, batch: str, report: Callable[[str], None]) -> None:
+        """Wait for a batch to be released."""
+        while True:
+            state = self._call("GET", f"/api/batches/{batch}").json()
+            report(_words(state))
+            if state["stage"] == "released":
+                return
+            if state["stage"] == "aborted":
+                raise GatewayError(f"the batch was aborted: {state['reason']}{_named(state)}")
+            time.sleep(_POLL_SECONDS)
+
+    def labels(self, batch: str) -> list[Labelled]:
+        """The labels of a released batch."""
+        found = self._call("GET", f"/api/batches/{batch}/labels").json()["labels"]
+        return [Labelled(label=each["label"], counts=tuple(each["counts"])) for each in found]
+
+    def transcript(self, batch: str) -> bytes | None:
+        """The transcript of a released batch; None if all its rows had been released before."""
+        answer = self._call("GET", f"/api/batches/{batch}/transcript", accepted=(409,))
+        return answer.content if answer.status_code == 200 else None
+
+    def _call(
+        self, method: str, path: str, *, accepted: Sequence[int] = (), **more: Any
+    ) -> httpx.Response:
+        """Call again while the gateway is out of reach or busy, for as long as patience lasts."""
+        until = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                answer = self._client.request(method, path, **more)
+                if answer.status_code < 300 or answer.status_code in accepted:
+                    return answer
+                problem = f"{answer.status_code} {_detail(answer)}"
+                if answer.status_code < 500:
+                    raise GatewayRefusal(f"the gateway refused: {problem}")
+            except httpx.HTTPError as error:
+                problem = f"{type(error).__name__} {error}".strip()
+            if time.monotonic() > until:
+                raise GatewayError(f"the gateway cannot be used: {problem}; run this again later")
+            time.sleep(_RETRY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one batch: from where, how many, under which key."""
+
+    start: int
+    count: int
+    key: str
+
+
+class Plan:
+    """Which rows go into which batch, in a file beside the output, so that a run can be resumed."""
+
+    def __init__(self, path: Path, *, rows: int, size: int, digest: str) -> None:
+        self._path = path
+        if path.exists():
+            self.parts = self._read(rows, digest)
+            return
+        self.parts = [
+            Part(start=start, count=min(size, rows - start), key=secrets.token_urlsafe(16))
+            for start in range(0, rows, size)
+        ]
+        plain = [(part.start, part.count, part.key) for part in self.parts]
+        try:
+            path.write_text(json.dumps({"digest": digest, "parts": plain}), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+    def _read(self, rows: int, digest: str) -> list[Part]:
+        try:
+            plain = json.loads(self._path.read_text(encoding="utf-8"))
+            parts = [Part(start=s, count=c, key=k) for s, c, k in plain["parts"]]
+            is_same = plain["digest"] == digest and sum(part.count for part in parts) == rows
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{self._path} cannot be read; remove it to start anew") from error
+        if not is_same:
+            raise InputError(
+                f"{self._path} belongs to other rows; give the same input again, or remove the "
+                "file to start anew (rows that were released before stay free)"
+            )
+        return parts
+
+    def finish(self) -> None:
+        """There is nothing to go on with: the next run is a new one."""
+        self._path.unlink(missing_ok=True)
+
+
+def ask_in_parts(
+    gateway: Gateway, rows: Rows, plan: Plan, *, is_fresh: bool, report: Report
+) -> Iterator[tuple[Part, list[Labelled], bytes | None]]:
+    """The labels and the transcript of each part, as they come."""
+    for part in plan.parts:
+        own = rows[part.start : part.start + part.count]
+        try:
+            batch = gateway.submit(own, key=part.key, is_fresh=is_fresh)
+        except GatewayRefusal:
+            if part.start == 0:
+                plan.finish()  # nothing was begun, so there is nothing to go on with
+            raise
+        gateway.wait(batch, lambda words, done=part.start: report(done, words))  # type: ignore[misc]
+        yield part, gateway.labels(batch), gateway.transcript(batch)
+        report(part.start + part.count, "released")
+
+
+def _words(state: dict[str, Any]) -> str:
+    words = {
+        "votes": "teachers are asked",
+        "ballots": f"{state['ballots']} ballots",
+        "shares": f"{state['shares']} decryption shares",
+    }
+    return words.get(state["stage"], str(state["stage"]))
+
+
+def _named(state: dict[str, Any]) -> str:
+    return "".join(
+        f"; {word}: teachers {', '.join(map(str, state[name]))}"
+        for word, name in (("missing", "missing"), ("at fault", "culprits"))
+        if state[name]
+    )
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return answer.reason_phrase

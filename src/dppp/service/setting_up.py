@@ -1,0 +1,144 @@
+"""`dppp setup`: an organisation takes what the dealer sent into its home, after checking it.
+
+Nothing is written unless the federation file is the one whose hash was compared, stands beside the
+own name with the own keys, and the share opens and belongs to the key.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dppp.errors import FederationError, InputError
+from dppp.service.authority import read_certificate, read_tls_key
+from dppp.service.broker_config import DEFAULT_LISTEN, broker_configuration
+from dppp.service.config_templates import (
+    EXAMPLE_MODEL,
+    aggregator_configuration,
+    default_servers,
+    teacher_configuration,
+)
+from dppp.service.federation_file import FederationFile, Member, Station, require_hash
+from dppp.service.home import AUTHORITY, CERTIFICATE, FEDERATION, SHARE, TLS_KEY, Home
+from dppp.service.identity import Role
+from dppp.service.join_request import JoinRequest
+from dppp.service.new_files import PUBLIC, NewFile, read_file, write_new_files
+
+CONFIGURATIONS = {
+    Role.TEACHER: "teacher.toml",
+    Role.AGGREGATOR: "aggregator.toml",
+    Role.BROKER: "nats.conf",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """What was checked, and where the configuration is."""
+
+    role: Role
+    name: str
+    index: int | None
+    federation: FederationFile
+    configuration: Path
+    checked: tuple[str, ...]
+    valid_until: datetime
+
+
+def set_up(
+    home: Home,
+    federation: FederationFile,
+    expected_hash: bytes,
+    *,
+    share: bytes | None = None,
+    servers: Sequence[str] = (),
+    listen: str = DEFAULT_LISTEN,
+    model: str = EXAMPLE_MODEL,
+    now: datetime | None = None,
+) -> SetUp:
+    """Check everything, then write all that this organisation needs to run.
+
+    `servers` are the broker's addresses (its hosts on the usual port where none are given),
+    `listen` is where the broker itself listens, `model` is the table of teacher.toml.
+    """
+    require_hash(federation, expected_hash)
+    request = home.request()
+    entry = _require_own_entry(home, request, federation)
+    valid_until = _require_valid(entry, now or datetime.now(UTC))
+    checked = [
+        "the federation hash is the one that was compared",
+        f"{request.name} stands in it with the keys of this home",
+    ]
+    files = [
+        NewFile(name=FEDERATION, data=federation.to_bytes(), mode=PUBLIC),
+        NewFile(name=CERTIFICATE, data=entry.certificate.encode("ascii"), mode=PUBLIC),
+        NewFile(name=AUTHORITY, data=federation.authority.encode("ascii"), mode=PUBLIC),
+    ]
+    if request.role is Role.TEACHER:
+        files.append(NewFile(name=SHARE, data=_require_share(home, federation, share)))
+        checked.append("the share opens with the own sealing key and belongs to the public key")
+    elif share is not None:
+        raise InputError(f"{request.name} is no teacher and has no share; leave out --share")
+    addresses = tuple(servers) or default_servers(federation)
+    match request.role:
+        case Role.TEACHER:
+            text = teacher_configuration(federation, addresses, model)
+        case Role.AGGREGATOR:
+            text = aggregator_configuration(federation, addresses)
+        case Role.BROKER:
+            text = broker_configuration(federation, folder=home.folder, listen=listen)
+    configuration = CONFIGURATIONS[request.role]
+    files.append(NewFile(name=configuration, data=text.encode("utf-8")))
+    write_new_files(home.folder, files)
+    return SetUp(
+        role=request.role,
+        name=request.name,
+        index=federation.index_of(request.name) if request.role is Role.TEACHER else None,
+        federation=federation,
+        configuration=home.folder / configuration,
+        checked=tuple(checked),
+        valid_until=valid_until,
+    )
+
+
+def _require_own_entry(
+    home: Home, request: JoinRequest, federation: FederationFile
+) -> Member | Station:
+    """The entry under the own name and role; every key in it is the own one."""
+    found = [entry for entry in federation.everybody if entry.identity == request.identity]
+    own = home.signing_key().public_key().public_bytes_raw()
+    if not found or not request.signing_key == found[0].signing_key == own:
+        raise FederationError(
+            f"the federation does not have {request.name!r} as {request.role} with the keys of "
+            f"this home; send {home.folder / 'join-request.json'} to the coordinator again"
+        )
+    entry = found[0]
+    if isinstance(entry, Member) and entry.sealing_key != request.sealing_key:
+        raise FederationError(
+            "the share would be sealed to another key than this home's; tell the others, and use "
+            "nothing of this federation file"
+        )
+    tls_key = read_tls_key(read_file(home.folder / TLS_KEY))
+    if read_certificate(entry.certificate).public_key() != tls_key.public_key():
+        raise FederationError(
+            "the certificate is for another TLS key than this home's; tell the others, and use "
+            "nothing of this federation file"
+        )
+    return entry
+
+
+def _require_share(home: Home, federation: FederationFile, share: bytes | None) -> bytes:
+    if share is None:
+        raise InputError("a teacher needs its share; give --share with the file from the dealer")
+    home.open_share(share, federation)
+    return share
+
+
+def _require_valid(entry: Member | Station, now: datetime) -> datetime:
+    certificate = read_certificate(entry.certificate)
+    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+        raise FederationError(
+            f"the certificate of {entry.name} is valid from {certificate.not_valid_before_utc} to "
+            f"{certificate.not_valid_after_utc}, and now is {now}; set the clock, or have the "
+            "certificates issued anew"
+        )
+    return certificate.not_valid_after_utc

@@ -1,0 +1,118 @@
+"""Real processes and a real broker with TLS: from a CSV file to labels that verify."""
+
+import csv
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.cli.commands import json_of, run_dppp
+from tests.deployment.running import CLASS_NAMES, TEACHERS, Running, wait_for, write_rows
+
+LABELS = [0, 1, 2, 2, 1, 0, 1, 1, 0, 2]
+
+
+@pytest.fixture
+def asked(federation: Running, tmp_path: Path) -> str:
+    """A query command, without where its output goes."""
+    write_rows(tmp_path / "rows.csv", LABELS)
+    return (
+        f"query --gateway {federation.local.gateway} --token-file {federation.local.token_file} "
+        f"--input {tmp_path / 'rows.csv'} --batch-size 4"
+    )
+
+
+def test_a_file_of_rows_becomes_right_labels_with_transcripts_that_verify(
+    federation: Running, asked: str, tmp_path: Path
+) -> None:
+    before = federation.charged()
+    found = json_of(f"{asked} --out {tmp_path / 'labels.csv'} --transcripts {tmp_path / 'proof'}")
+    assert found["rows"] == len(LABELS)
+    with (tmp_path / "labels.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    # Wrong once in sixty times (running.py): four or more of ten once in a hundred thousand.
+    right = [line["label"] == CLASS_NAMES[label] for line, label in zip(lines, LABELS, strict=True)]
+    assert sum(right) >= 7, lines
+    transcripts = sorted((tmp_path / "proof").iterdir())
+    assert len(transcripts) == 3
+    verified = [json_of(f"verify {transcript}") for transcript in transcripts]
+    assert [name for each in verified for name in each["labels"]] == [
+        line["label"] for line in lines
+    ]
+    assert [each["ballots"] for each in verified] == [TEACHERS] * 3
+    assert federation.charged() == [count + len(LABELS) for count in before]
+    assert not (tmp_path / "labels.csv.parts").exists()
+
+
+def test_the_same_command_again_is_free(federation: Running, asked: str, tmp_path: Path) -> None:
+    json_of(f"{asked} --out {tmp_path / 'one.csv'}")
+    before = federation.charged()
+    json_of(f"{asked} --out {tmp_path / 'two.csv'}")
+    assert federation.charged() == before
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_a_query_that_was_stopped_goes_on_with_the_same_keys(
+    federation: Running, asked: str, tmp_path: Path
+) -> None:
+    parts = tmp_path / "labels.csv.parts"
+    before = federation.charged()
+    refused = run_dppp(f"{asked} --out {tmp_path / 'labels.csv'} --gateway http://127.0.0.1:9")
+    assert refused.returncode == 1
+    assert not parts.exists()  # nothing was begun without the terms of the task
+    json_of(f"{asked} --out {tmp_path / 'labels.csv'}")
+    assert federation.charged() == [count + len(LABELS) for count in before]
+
+
+def test_every_teachers_health_and_the_aggregators_are_good(federation: Running) -> None:
+    health = httpx.get(f"{federation.local.gateway}/health", timeout=10).json()
+    assert health["status"] == "ok"
+    assert health["teachers_online"] == TEACHERS
+
+
+def test_logs_are_json_and_hold_no_secret_and_no_input(federation: Running) -> None:
+    batch = federation.submit(1, 2)
+    federation.wait_for_end(batch)
+    folder = federation.local.folder
+    secrets = [federation.local.token_file.read_text(encoding="utf-8").strip()]
+    secrets += [path.read_text(encoding="utf-8").strip() for path in folder.glob("*/nats.seed")]
+    secrets += [
+        "".join(path.read_text(encoding="utf-8").splitlines()[1:-1])
+        for path in folder.glob("*/*.key")
+    ]
+    assert len(secrets) == 1 + (TEACHERS + 1) + 2 * (TEACHERS + 2) + TEACHERS + 1
+    for log in (folder / "logs").iterdir():
+        text = log.read_text(encoding="utf-8")
+        for secret in secrets:
+            assert secret not in text
+        if log.stem != "broker":
+            lines = [json.loads(line) for line in text.splitlines()]
+            assert {"time", "level", "logger", "message"} <= lines[0].keys()
+
+
+def test_metrics_count_what_happened(federation: Running, tmp_path: Path) -> None:
+    config = federation.local.teacher_configs[0]
+    text = config.read_text(encoding="utf-8")
+    (port,) = _free_port()
+    config.write_text(text.replace('# listen = "127.0.0.1:9101"', f'listen = "127.0.0.1:{port}"'))
+    name = config.parent.name
+    federation.kill(name)
+    federation.restart(name)
+    federation.wait_for_teachers(TEACHERS)
+    wait_for(lambda: _get(f"http://127.0.0.1:{port}/health") == 200, "the teacher's health")
+    federation.wait_for_end(federation.submit(1))
+    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+    assert 'dppp_answers_total{message="batch request"} 1.0' in metrics
+
+
+def _get(address: str) -> int | None:
+    try:
+        return httpx.get(address, timeout=5).status_code
+    except httpx.HTTPError:
+        return None
+
+
+def _free_port() -> list[int]:
+    from dppp.service.local_processes import free_ports
+
+    return free_ports(1)

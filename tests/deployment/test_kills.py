@@ -1,0 +1,115 @@
+"""kill -9 of each kind of process in the middle of a batch: it completes, and is charged once."""
+
+import pytest
+from tests.deployment.running import (
+    TEACHERS,
+    Running,
+    commands_of,
+    read_processes,
+    start_process,
+    wait_for,
+    write_processes,
+)
+
+FIRST, SECOND, THIRD = "teacher-1", "teacher-2", "teacher-3"
+ASKED = [2, 0, 1]
+
+
+@pytest.fixture
+def held(federation: Running) -> tuple[Running, str, list[int]]:
+    """A batch that cannot go on, since two teachers sleep, with three ballots in."""
+    federation.wait_for_teachers(TEACHERS)
+    before = federation.charged()
+    federation.pause(FIRST, SECOND)
+    batch = federation.submit(*ASKED)
+    wait_for(lambda: federation.state(batch)["ballots"] == TEACHERS - 2, "three ballots")
+    return federation, batch, before
+
+
+def assert_released_and_charged_once(running: Running, batch: str, before: list[int]) -> None:
+    state = running.wait_for_end(batch)
+    assert state["stage"] == "released", state
+    assert len(running.labels(batch)) == len(ASKED)
+    wait_for(
+        lambda: running.charged() == [count + len(ASKED) for count in before],
+        "every teacher to be charged",
+    )
+
+
+def test_the_aggregator_dies_with_ballots_in_and_goes_on_after_its_restart(
+    held: tuple[Running, str, list[int]],
+) -> None:
+    running, batch, before = held
+    running.kill("aggregator")
+    running.go_on(FIRST, SECOND)
+    running.restart("aggregator")
+    assert_released_and_charged_once(running, batch, before)
+
+
+def test_the_broker_dies_and_everybody_finds_it_again(
+    held: tuple[Running, str, list[int]],
+) -> None:
+    running, batch, before = held
+    running.kill("broker")
+    running.go_on(FIRST, SECOND)
+    running.restart("broker")
+    assert_released_and_charged_once(running, batch, before)
+
+
+def test_a_teacher_that_voted_dies_and_the_others_open_without_it(
+    held: tuple[Running, str, list[int]],
+) -> None:
+    running, batch, before = held
+    running.kill(THIRD)
+    running.go_on(FIRST, SECOND)
+    assert_released_and_charged_once(running, batch, before)
+    running.restart(THIRD)
+    running.wait_for_teachers(TEACHERS)
+    again = running.submit(1)
+    assert running.wait_for_end(again)["stage"] == "released"
+
+
+def test_a_teacher_that_did_not_vote_dies_and_is_not_missed(
+    held: tuple[Running, str, list[int]],
+) -> None:
+    running, batch, before = held
+    running.kill(FIRST)
+    running.go_on(SECOND)
+    assert running.wait_for_end(batch)["stage"] == "released"
+    charged = running.charged()
+    assert charged[1:] == [count + len(ASKED) for count in before[1:]]
+    assert charged[0] == before[0]
+    running.restart(FIRST)
+    running.wait_for_teachers(TEACHERS)
+
+
+def test_a_second_aggregator_takes_over_what_the_first_one_leaves(
+    held: tuple[Running, str, list[int]],
+) -> None:
+    running, batch, before = held
+    second = _start_second_aggregator(running)
+    running.kill("aggregator")
+    running.go_on(FIRST, SECOND)
+    wait_for(lambda: "batch released" in running.log_of("second"), "the second to release")
+    running.restart("aggregator")
+    assert_released_and_charged_once(running, batch, before)
+    assert "batch taken over" in running.log_of("second")
+    running.kill("second")
+    left = [each for each in read_processes(running.local.folder) if each != second]
+    write_processes(running.local.folder, left)
+
+
+def _start_second_aggregator(running: Running):  # type: ignore[no-untyped-def]
+    """Beside the first, on the same store, with a gateway of its own."""
+    from dppp.service.local_processes import free_ports
+
+    local = running.local
+    config = local.aggregator_config.with_name("second.toml")
+    text = local.aggregator_config.read_text(encoding="utf-8")
+    (port,) = free_ports(1)
+    config.write_text(text.replace(f":{local.gateway_port}", f":{port}"), encoding="utf-8")
+    command = [*commands_of(local)["aggregator"][:-1], str(config)]
+    started = start_process(local.folder, "second", command)
+    write_processes(local.folder, [*read_processes(local.folder), started])
+    wait_for(lambda: "aggregator ready" in running.log_of("second"), "the second aggregator")
+    return started
