@@ -80,6 +80,6 @@ def test_rows_are_certified_with_and_without_the_remedy(found, tmp_path):
     ]  # fmt: skip
     assert [row.certified for row in rows] == [False, True, False, True]
     assert rows[0].silent == 0 < rows[2].silent
-    assert "nsl-kdd-20 at α = 0.1" in shows_skew(rows)
+    assert "α = 0.1. nsl-kdd-20, equal sizes" in shows_skew(rows)
     assert len(write_skew(rows, tmp_path / "skew.csv").read_text().splitlines()) == 5
     assert draw_skew(rows, tmp_path / "skew.png").stat().st_size > 5_000

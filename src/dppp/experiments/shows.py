@@ -58,20 +58,16 @@ def shows_overhead(rows: Sequence[Overhead]) -> str:
 
 def shows_skew(rows: Sequence[SkewRow]) -> str:
     """The most skewed dealing, with and without the remedy."""
-    parts = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        certified = [row for row in rows if row.dataset == dataset and row.framework == "dppp-best"]
-        hardest = min(row.alpha for row in certified)
-        without, remedied = (
-            next(
-                row
-                for row in certified
-                if (row.alpha, row.sizes, row.remedy) == (hardest, "equal", remedy)
-            )
-            for remedy in (False, True)
-        )
-        parts.append(
-            f"{dataset} at α = {hardest:g}: {without.accuracy_mean:.1%} when all vote, "
-            f"{remedied.accuracy_mean:.1%} when the unsure are silent"
-        )
-    return f"Certified at ε = {SKEW_EPSILON:g}, equal sizes. " + "; ".join(parts) + "."
+    hardest = min(row.alpha for row in rows)
+    chosen = {
+        (row.dataset, row.sizes, row.remedy): row.accuracy_mean
+        for row in rows
+        if row.framework == "dppp-best" and row.alpha == hardest
+    }
+    parts = [
+        f"{dataset}, {sizes} sizes: {accuracy:.1%} when all vote, "
+        f"{chosen[dataset, sizes, True]:.1%} when the unsure are silent"
+        for (dataset, sizes, remedy), accuracy in chosen.items()
+        if not remedy
+    ]
+    return f"Certified at ε = {SKEW_EPSILON:g}, α = {hardest:g}. " + "; ".join(parts) + "."
