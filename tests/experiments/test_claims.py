@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from dppp.errors import InputError
-from dppp.experiments.claims import check_claims, comparable_from, compare, curve
+from dppp.experiments.claims import check_claims
+from dppp.experiments.comparing import comparable_from, compare, curve
 from dppp.experiments.curves import Row
 
 EPSILONS = (0.01, 0.05, 1.0)

@@ -1,24 +1,28 @@
 """What Section VII of the paper claims, checked on the rows of the figures, true or false.
 
-Every claim is checked twice: with the paper's calibration, and with noise that is certified. Means
-of repetitions differ by chance, so one is above another only past four standard errors. The paper
-does not say what "comparable" or "slightly" is in numbers; the constants here do.
+Every claim is checked twice: with the paper's calibration, and with noise that is certified. The
+paper does not say what "comparable" or "slightly" is in numbers; the constants do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dppp.errors import InputError
+from dppp.experiments.comparing import (
+    COMPARABLE,
+    Curve,
+    comparable_from,
+    compare,
+    curve,
+    dppp_curves,
+    only_row,
+    spread_of,
+)
 from dppp.experiments.curves import Row
 from dppp.experiments.frameworks import PAPER_FAMILIES
 
-COMPARABLE = 0.02
 SLIGHTLY = 0.05
 COMPARABLE_FROM_EPSILON = 0.05
 """The paper's, for MNIST and NSL-KDD-20."""
-_STANDARD_ERRORS = 4
-
-Curve = tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,29 +33,6 @@ class Claim:
     calibration: str
     holds: bool
     detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """At how many points one curve is above another, below it, or neither can be told."""
-
-    above: int
-    tied: int
-    below: int
-    largest_lead: float
-    largest_lag: float
-
-    def __str__(self) -> str:
-        return (
-            f"above at {self.above}, not to be told at {self.tied}, below at {self.below} of "
-            f"{self.above + self.tied + self.below} points; difference "
-            f"{-100 * self.largest_lag:+.1f} to {100 * self.largest_lead:+.1f} points of accuracy"
-        )
-
-    @property
-    def is_above(self) -> bool:
-        """Never below, and above at half of the points or more."""
-        return self.below == 0 and 2 * self.above >= self.above + self.tied
 
 
 def check_claims(
@@ -70,69 +51,8 @@ def check_claims(
     return claims
 
 
-def compare(one: Curve, other: Curve) -> Comparison:
-    """Point by point, at the same ε and δ."""
-    if [(row.epsilon, row.delta) for row in one] != [(row.epsilon, row.delta) for row in other]:
-        raise InputError("two curves can be compared at the same points only")
-    leads = [a.accuracy_mean - b.accuracy_mean for a, b in zip(one, other, strict=True)]
-    errors = [
-        _STANDARD_ERRORS * (_squared_error(a) + _squared_error(b)) ** 0.5
-        for a, b in zip(one, other, strict=True)
-    ]
-    told = list(zip(leads, errors, strict=True))
-    above = sum(lead > error for lead, error in told)
-    below = sum(-lead > error for lead, error in told)
-    return Comparison(
-        above=above,
-        tied=len(told) - above - below,
-        below=below,
-        largest_lead=max(leads),
-        largest_lag=max(-lead for lead in leads),
-    )
-
-
-def curve(
-    rows: Iterable[Row], framework: str, noise: str, calibration: str, honest: float | None = None
-) -> Curve:
-    """The points of one curve, in their order."""
-    wanted = (framework, noise, calibration)
-    found = tuple(
-        row
-        for row in rows
-        if row.curve[:3] == wanted and _is_close(row.honest_fraction or 0, honest or 0)
-    )
-    if not found:
-        raise InputError(f"there are no rows of {' '.join(wanted)}; reproduce them first")
-    return found
-
-
-def comparable_from(rows: Sequence[Row], private: Curve) -> float | None:
-    """The smallest ε from which on a curve stays within `COMPARABLE` of the distributed one."""
-    distributed = _only(rows, "distributed").accuracy_mean
-    smallest = None
-    for row in reversed(private):
-        if distributed - row.accuracy_mean > COMPARABLE:
-            break
-        smallest = row.epsilon
-    return smallest
-
-
-def dppp_curves(rows: Sequence[Row], calibration: str) -> dict[str, Curve]:
-    """DPPP by name: both noises of the paper at both γ, or the best certified at both γ."""
-    if calibration == "paper":
-        return {
-            f"{noise}, γ = {word}": curve(rows, "dppp", noise, "paper", honest)
-            for noise in ("binomial", "discrete-gaussian")
-            for word, honest in (("1", 1.0), ("2/3", 2 / 3))
-        }
-    return {
-        f"best family, γ = {word}": curve(rows, "dppp-best", "best", "exact", honest)
-        for word, honest in (("1", 1.0), ("2/3", 2 / 3))
-    }
-
-
 def _centralised_is_close(rows: Sequence[Row]) -> Claim:
-    lead = _only(rows, "centralised").accuracy_mean - _only(rows, "distributed").accuracy_mean
+    lead = only_row(rows, "centralised").accuracy_mean - only_row(rows, "distributed").accuracy_mean
     return Claim(
         claim="centralised and distributed non-private are similar",
         calibration="none",
@@ -240,7 +160,7 @@ def _epsilon_over_delta(
     by_delta_curves = dppp_curves(by_delta, calibration)
     claims = []
     for name, varied_epsilon in dppp_curves(by_epsilon, calibration).items():
-        by_one, by_other = _range(varied_epsilon), _range(by_delta_curves[name])
+        by_one, by_other = spread_of(varied_epsilon), spread_of(by_delta_curves[name])
         detail = f"ε moves accuracy by {100 * by_one:.1f} points, δ by {100 * by_other:.1f}"
         claims.append(
             Claim(
@@ -259,20 +179,3 @@ def _epsilon_over_delta(
             )
         )
     return claims
-
-
-def _range(points: Curve) -> float:
-    means = [row.accuracy_mean for row in points]
-    return max(means) - min(means)
-
-
-def _only(rows: Iterable[Row], framework: str) -> Row:
-    return curve(rows, framework, "none", "none")[0]
-
-
-def _squared_error(row: Row) -> float:
-    return row.accuracy_std**2 / row.repetitions
-
-
-def _is_close(one: float, other: float) -> bool:
-    return abs(one - other) < 1e-9

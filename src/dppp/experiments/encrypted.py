@@ -28,6 +28,7 @@ from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
 from dppp.privacy.noise import Noise, pmf_of
+from dppp.protocol.release import Answer
 
 FALSE_ALARM = 1e-6
 HONEST_FRACTION = Fraction(2, 3)
@@ -76,26 +77,11 @@ def run_encrypted(
             f"{family} noise by the calibration {calibration} misses ε = {epsilon:g}, δ = {delta:g}"
             f": its δ is {certificate.exact_delta:.2g}; only certified points are run for real"
         )
-    total = certificate_for_all(certificate, repetitions * len(votes.truth))
-    parties = found(
-        name=f"{votes.dataset}, encrypted",
-        class_names=[f"class {number}" for number in range(votes.classes)],
-        features=["record"],
-        certificate=total,
-        models=[_looking_up(own) for own in votes.votes],
-        modulus_bits=modulus_bits,
-        key=key,
-    )
-    federation = Federation(aggregator=parties.aggregator, deliver=deliver_here(parties.teachers))
-    records = np.arange(len(votes.truth), dtype=float)[:, None]
-    answers = [
-        answer for _ in range(repetitions) for answer in federation.ask(records, fresh=True).answers
-    ]
+    answers = _ask(votes, certificate, repetitions, modulus_bits, key)
     labels = np.array([answer.label for answer in answers])
     right = int((labels == np.tile(votes.truth, repetitions)).sum())
-    noise = np.array([answer.counts for answer in answers]) - np.tile(
-        votes.counts, (repetitions, 1)
-    )
+    released = np.array([answer.counts for answer in answers])
+    noise = released - np.tile(votes.counts, (repetitions, 1))
     drawn = noise_of_all(certificate.noise, votes.teachers)
     wins = np.tile(win_probabilities(votes, drawn), repetitions)
     return EncryptedPoint(
@@ -115,6 +101,29 @@ def run_encrypted(
         agrees=is_likely_number(right, wins) and is_likely_noise(noise, drawn),
         cpu_seconds=time.process_time() - started,
     )
+
+
+def _ask(
+    votes: StoredVotes,
+    certificate: Certificate,
+    repetitions: int,
+    modulus_bits: int,
+    key: DealtKey | None,
+) -> list[Answer]:
+    """A federation of the stored votes, asked about all records, again and again."""
+    parties = found(
+        name=f"{votes.dataset}, encrypted",
+        class_names=[f"class {number}" for number in range(votes.classes)],
+        features=["record"],
+        certificate=certificate_for_all(certificate, repetitions * len(votes.truth)),
+        models=[_looking_up(own) for own in votes.votes],
+        modulus_bits=modulus_bits,
+        key=key,
+    )
+    federation = Federation(aggregator=parties.aggregator, deliver=deliver_here(parties.teachers))
+    records = np.arange(len(votes.truth), dtype=float)[:, None]
+    outcomes = [federation.ask(records, fresh=True) for _ in range(repetitions)]
+    return [answer for outcome in outcomes for answer in outcome.answers]
 
 
 def deal_for(votes: StoredVotes, modulus_bits: int = DEFAULT_MODULUS_BITS) -> DealtKey:

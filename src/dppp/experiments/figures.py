@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dppp.errors import InputError
-from dppp.experiments.claims import Curve, curve
+from dppp.experiments.comparing import Curve, curve
 from dppp.experiments.curves import Row
 from dppp.experiments.overhead import Overhead
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS

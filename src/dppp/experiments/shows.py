@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from dppp.experiments.claims import Claim, comparable_from, dppp_curves
+from dppp.experiments.claims import Claim
+from dppp.experiments.comparing import comparable_from, dppp_curves
 from dppp.experiments.curves import Row
 from dppp.experiments.overhead import Overhead
 from dppp.experiments.skew import EPSILON as SKEW_EPSILON

@@ -1,0 +1,119 @@
+"""Curves taken from the rows of a figure, and one compared with another, point by point.
+
+Means of repetitions differ by chance, so one is above another only past four standard errors.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dppp.errors import InputError
+from dppp.experiments.curves import Row
+
+COMPARABLE = 0.02
+"""Points of accuracy, over 100; the paper does not say what it means by the word."""
+_STANDARD_ERRORS = 4
+
+Curve = tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """At how many points one curve is above another, below it, or neither can be told."""
+
+    above: int
+    tied: int
+    below: int
+    largest_lead: float
+    largest_lag: float
+
+    def __str__(self) -> str:
+        return (
+            f"above at {self.above}, not to be told at {self.tied}, below at {self.below} of "
+            f"{self.above + self.tied + self.below} points; difference "
+            f"{-100 * self.largest_lag:+.1f} to {100 * self.largest_lead:+.1f} points of accuracy"
+        )
+
+    @property
+    def is_above(self) -> bool:
+        """Never below, and above at half of the points or more."""
+        return self.below == 0 and 2 * self.above >= self.above + self.tied
+
+
+def compare(one: Curve, other: Curve) -> Comparison:
+    """Point by point, at the same ε and δ."""
+    if [(row.epsilon, row.delta) for row in one] != [(row.epsilon, row.delta) for row in other]:
+        raise InputError("two curves can be compared at the same points only")
+    leads = [a.accuracy_mean - b.accuracy_mean for a, b in zip(one, other, strict=True)]
+    errors = [
+        _STANDARD_ERRORS * (_squared_error(a) + _squared_error(b)) ** 0.5
+        for a, b in zip(one, other, strict=True)
+    ]
+    told = list(zip(leads, errors, strict=True))
+    above = sum(lead > error for lead, error in told)
+    below = sum(-lead > error for lead, error in told)
+    return Comparison(
+        above=above,
+        tied=len(told) - above - below,
+        below=below,
+        largest_lead=max(leads),
+        largest_lag=max(-lead for lead in leads),
+    )
+
+
+def curve(
+    rows: Iterable[Row], framework: str, noise: str, calibration: str, honest: float | None = None
+) -> Curve:
+    """The points of one curve, in their order."""
+    wanted = (framework, noise, calibration)
+    found = tuple(
+        row
+        for row in rows
+        if row.curve[:3] == wanted and _is_close(row.honest_fraction or 0, honest or 0)
+    )
+    if not found:
+        raise InputError(f"there are no rows of {' '.join(wanted)}; reproduce them first")
+    return found
+
+
+def comparable_from(rows: Sequence[Row], private: Curve) -> float | None:
+    """The smallest ε from which on a curve stays within `COMPARABLE` of the distributed one."""
+    distributed = only_row(rows, "distributed").accuracy_mean
+    smallest = None
+    for row in reversed(private):
+        if distributed - row.accuracy_mean > COMPARABLE:
+            break
+        smallest = row.epsilon
+    return smallest
+
+
+def dppp_curves(rows: Sequence[Row], calibration: str) -> dict[str, Curve]:
+    """DPPP by name: both noises of the paper at both γ, or the best certified at both γ."""
+    if calibration == "paper":
+        return {
+            f"{noise}, γ = {word}": curve(rows, "dppp", noise, "paper", honest)
+            for noise in ("binomial", "discrete-gaussian")
+            for word, honest in (("1", 1.0), ("2/3", 2 / 3))
+        }
+    return {
+        f"best family, γ = {word}": curve(rows, "dppp-best", "best", "exact", honest)
+        for word, honest in (("1", 1.0), ("2/3", 2 / 3))
+    }
+
+
+def only_row(rows: Iterable[Row], framework: str) -> Row:
+    """The row of a framework that promises nothing."""
+    return curve(rows, framework, "none", "none")[0]
+
+
+def spread_of(points: Curve) -> float:
+    """From the lowest mean to the highest."""
+    means = [row.accuracy_mean for row in points]
+    return max(means) - min(means)
+
+
+def _squared_error(row: Row) -> float:
+    return row.accuracy_std**2 / row.repetitions
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) < 1e-9
