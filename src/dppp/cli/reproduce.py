@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dppp.cli.extras import load_pyplot
 from dppp.cli.files import make_folder
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError, MissingExtraError
@@ -160,12 +161,13 @@ def everything(
 
 
 def _steps() -> Any:
+    """The experiments, or what to install; said before any work is done."""
+    load_pyplot()
     try:
         from dppp.experiments import reproduce  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "the experiments need scikit-learn and matplotlib; install them with: "
-            "pip install 'dppp[experiments]'"
+            "the experiments need scikit-learn; install it with: pip install 'dppp[experiments]'"
         ) from error
     return reproduce
 
