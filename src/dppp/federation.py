@@ -28,8 +28,9 @@ from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query, batch_id, q
 from dppp.protocol.release import Answer
 from dppp.protocol.signing import signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
-from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
+from dppp.protocol.votes import Predict
 from dppp.protocol.wire import kind_of
 
 Reply = tuple[int, bytes]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dppp.errors import InputError, MissingExtraError
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict
 
 Rows = NDArray[np.float64]
 NO_CLASS = -1
