@@ -21,14 +21,14 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from dppp.errors import InputError
-from dppp.learning.student import (
+from dppp.learning.spreading import (
     Spreading,
     choose_records,
-    evidence_from_answers,
     influence,
     neighbour_graph,
     spread_labels,
 )
+from dppp.learning.student import evidence_from_answers
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.noise import Noise
 from dppp.privacy.sampling import expand_key, sampling_table
