@@ -16,8 +16,6 @@ from dppp.learning.estimator import PrivateVotingClassifier
 from dppp.learning.spreading import (
     Spreading,
     choose_records,
-    influence,
-    neighbour_graph,
     spread_labels,
 )
 from dppp.learning.student import StudentClassifier, evidence_from_answers
@@ -233,22 +231,25 @@ def test_the_wrong_number_of_classes_of_a_federation_is_refused():
 
 
 def test_records_that_no_answer_reaches_are_not_learned_from():
-    near = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    spreading = Spreading(neighbours=2)
-    graph = neighbour_graph(near, spreading.neighbours)
-    arrived = influence(graph, np.array([4]), spreading)
-    spread = spread_labels(arrived, np.array([[0.0, 1.0]]), spreading)
-    assert (spread.confidence > 0).tolist() == [False] * 3 + [True] * 3
-    assert spread.labels[3:].tolist() == [1, 1, 1]
+    pool = np.concatenate([np.linspace(start, start + 0.2, 5) for start in (0, 5, 9)])[:, None]
     student = StudentClassifier(
-        lambda rows: [None if row[0] < 1 else "far" for row in rows],
-        classes=["far", "near"],
-        labels=2,
-        spreading=spreading,
+        lambda rows: [{0: None, 5: "five", 9: "nine"}[int(row[0])] for row in rows],
+        classes=["five", "nine"],
+        labels=3,
+        spreading=Spreading(neighbours=2),
         estimator=KNeighborsClassifier(1),
         random_state=0,
-    ).fit(near)
-    assert len(student.estimator_._fit_X) == 3
+    ).fit(pool)
+    assert (student.spread_.confidence > 0).tolist() == [False] * 5 + [True] * 10
+    assert sorted(set(student.estimator_._fit_X[:, 0].astype(int).tolist())) == [5, 9]
+    assert student.predict(pool[5:]).tolist() == ["five"] * 5 + ["nine"] * 5
+
+
+def test_a_student_that_was_told_one_class_says_it_whatever_the_estimator(pool):
+    student = StudentClassifier(
+        lambda records: ["well"] * len(records), classes=["ill", "well"], estimator=SVC(), labels=9
+    ).fit(pool)
+    assert set(student.predict(pool)) == {"well"}
 
 
 def test_counts_that_say_nothing_leave_all_classes_alike():

@@ -30,7 +30,7 @@ class Spreading:
     """
 
     neighbours: int = 10
-    reach: float = 0.97
+    reach: float = 0.9
     steps: int = 100
     class_shares: tuple[float, ...] | None = None
 

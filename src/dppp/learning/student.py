@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -173,8 +174,13 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.spread_ = spread_labels(arrived, evidence, spreading)
 
     def _teach(self, pool: NDArray[Any]) -> None:
-        """Records that no answer reached have no label to learn from."""
-        estimator = KNeighborsClassifier(5) if self.estimator is None else clone(self.estimator)
+        """Records that no answer reached have no label to learn from.
+
+        Told of one class only, a student always says that class: the labels are paid for already.
+        """
         reached = self.spread_.confidence > 0
         labels = self.classes_[self.spread_.labels[reached]]
+        estimator = KNeighborsClassifier(5) if self.estimator is None else clone(self.estimator)
+        if len(np.unique(labels)) < 2:
+            estimator = DummyClassifier(strategy="most_frequent")
         self.estimator_ = estimator.fit(pool[reached], labels)
