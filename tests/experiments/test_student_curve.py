@@ -162,3 +162,6 @@ def test_features_come_back_from_the_cache(tmp_path):
     features = public_features(images, 8, folder=tmp_path)
     assert np.isfinite(features).all()
     np.testing.assert_array_equal(public_features(images, 8, folder=tmp_path), features)
+    assert len(list(tmp_path.iterdir())) == 1
+    others = public_features(images[::-1], 8, folder=tmp_path)
+    assert not np.allclose(others, features)
