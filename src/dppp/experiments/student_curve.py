@@ -254,19 +254,19 @@ def draw(points: Sequence[CurvePoint], path: Path) -> None:
         yerr=[100 * point.accuracy_std for point in points],
         marker="o",
         capsize=3,
-        label=f"dppp student, untrusted aggregator, δ = {DELTA:g} (certified)",
+        label=f"dppp student, untrusted aggregator, δ = {DELTA:g} (certified), ± s.d. of runs",
     )
     for point in points:
         text = " or ".join(str(count) for count in sorted(set(point.labels)))
-        place = (point.epsilon, 100 * point.accuracy_mean)
-        axes.annotate(text, place, (0, -26), textcoords="offset points", ha="center", fontsize=8)
+        place = (point.epsilon, 100 * (point.accuracy_mean + point.accuracy_std))
+        axes.annotate(text, place, (0, 4), textcoords="offset points", ha="center", fontsize=8)
     axes.plot(PATE[0], 100 * PATE[1], "s", label="PATE (2018) as published, trusted aggregator")
     axes.set(
         xscale="log",
-        xlabel="total ε (below each point: number of private labels)",
+        xlabel="total ε (above each point: number of private labels)",
         ylabel="student accuracy on MNIST, %",
+        ylim=(min([97.0, *(100 * point.accuracy_mean - 1 for point in points)]), 100),
     )
-    axes.margins(y=0.25)
     axes.grid(alpha=0.3)
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xticks([], minor=True)
