@@ -26,7 +26,7 @@ class Spreading:
 
     `class_shares` are the shares of the classes in the public pool, where they are public knowledge
     (digits are about equally frequent); class weights are then scaled until the spread labels keep
-    to them. Without them a class with many asked records reaches too far. The default of `reach` was
+    to them. Without them a class with many asked records reaches too far. The default `reach` was
     picked by accuracy on Breast Cancer (8 splits), not derived.
     """
 
