@@ -113,10 +113,14 @@ class Jobs:
         new: tuple[Answer, ...] = ()
         if job.charged:
             new = (await self._released(job)).answers
-        known = await self._runner.ask(_known_among, job.digests)
+        places = list(zip(job.digests, job.positions, strict=True))
+        old = [digest for digest, position in places if position == KNOWN]
+        known = await self._runner.ask(_known_among, old)
+        if len(known) < len(set(old)):  # released by another aggregator, and not heard of here
+            await self._runner.ask(Aggregator.recall)
+            known = await self._runner.ask(_known_among, old)
         return tuple(
-            known[digest] if position == KNOWN else new[position]
-            for digest, position in zip(job.digests, job.positions, strict=True)
+            known[digest] if position == KNOWN else new[position] for digest, position in places
         )
 
     async def transcript(self, querier: str, identifier: JobId) -> bytes:
