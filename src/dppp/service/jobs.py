@@ -113,15 +113,15 @@ class Jobs:
         new: tuple[Answer, ...] = ()
         if job.charged:
             new = (await self._released(job)).answers
-        answers = []
-        for digest, position in zip(job.digests, job.positions, strict=True):
-            if position == KNOWN:
-                known = await self._runner.ask(Aggregator.known_answer, digest)
-                assert known is not None, "what was released stays known"
-                answers.append(known)
-            else:
-                answers.append(new[position])
-        return tuple(answers)
+        places = list(zip(job.digests, job.positions, strict=True))
+        old = [digest for digest, position in places if position == KNOWN]
+        known = await self._runner.ask(_known_among, old)
+        if len(known) < len(set(old)):  # released by another aggregator, and not heard of here
+            await self._runner.ask(Aggregator.recall)
+            known = await self._runner.ask(_known_among, old)
+        return tuple(
+            known[digest] if position == KNOWN else new[position] for digest, position in places
+        )
 
     async def transcript(self, querier: str, identifier: JobId) -> bytes:
         """The transcript of the batch of this job."""
@@ -145,7 +145,7 @@ class Jobs:
         self, identifier: JobId, querier: str, inputs: Sequence[bytes], *, fresh: bool
     ) -> Job:
         digests = tuple(map(input_digest, inputs))
-        known = set() if fresh else {each for each in digests if await self._is_known(each)}
+        known = {} if fresh else await self._runner.ask(_known_among, digests)
         new = list(dict.fromkeys(each for each in digests if each not in known))
         await self._require_allowed(querier, len(new))
         places = {digest: position for position, digest in enumerate(new)}
@@ -178,9 +178,6 @@ class Jobs:
                 f"{wanted:,} new queries were asked for and {max(left, 0):,} are left for "
                 f"{querier}; ask for fewer, or for rows that were released before"
             )
-
-    async def _is_known(self, digest: bytes) -> bool:
-        return await self._runner.ask(Aggregator.known_answer, digest) is not None
 
     async def _status_from_store(self, job: Job, status: JobStatus) -> JobStatus:
         outcome = await self._runner.ask(Aggregator.outcome, job.batch)
@@ -231,3 +228,9 @@ class Jobs:
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._counted += 1
+
+
+def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:
+    """What was released before of these inputs."""
+    found = {digest: aggregator.known_answer(digest) for digest in digests}
+    return {digest: answer for digest, answer in found.items() if answer is not None}

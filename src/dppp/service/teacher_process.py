@@ -12,7 +12,8 @@ from dppp.learning.models import as_predict
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.blinding_pool import BlindingPool
 from dppp.protocol.signing import signer_of
-from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict
 from dppp.service.broker import Broker, BrokerAccess, Subjects
 from dppp.service.config import (
     CallableModel,

@@ -1,0 +1,96 @@
+"""Two gateways on one store, as two aggregator processes have it."""
+
+import asyncio
+
+import pytest
+from tests.protocol.small import rows, small
+
+from dppp.errors import AllowanceExceeded, JobUnknown
+from dppp.federation import Founded
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.release import Answer
+from dppp.service.batch_runner import BatchRunner
+from dppp.service.embedded_channel import EmbeddedChannel
+from dppp.service.events import EventHub
+from dppp.service.job import JobId
+from dppp.service.jobs import Jobs
+
+
+class Pair:
+    """Two processes' worth of gateway over the same teachers and store."""
+
+    def __init__(self, founded: Founded, allowance: int | None = None) -> None:
+        store = MemoryBatchStore()
+        self.channels = [EmbeddedChannel(founded.teachers) for _ in range(2)]
+        self.runners = [
+            BatchRunner(
+                aggregator=Aggregator(task=founded.task, public=founded.key.public, store=store),
+                channel=channel,
+                hub=EventHub(),
+            )
+            for channel in self.channels
+        ]
+        for channel, runner in zip(self.channels, self.runners, strict=True):
+            channel.answer_to(runner.take, runner.hear)
+        self.jobs = [
+            Jobs(runner=runner, store=store, allowances={"a": allowance, "b": allowance})
+            for runner in self.runners
+        ]
+
+    async def __aenter__(self) -> "Pair":
+        for runner in self.runners:
+            await runner.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for runner in self.runners:
+            await runner.__aexit__()
+        for channel in self.channels:
+            await channel.close()
+
+
+async def finish(jobs: Jobs, job: JobId) -> tuple[Answer, ...]:
+    for _ in range(600):
+        if (await jobs.status("a", job)).is_over:
+            return await jobs.answers("a", job)
+        await asyncio.sleep(0.05)
+    raise AssertionError("the job did not end")
+
+
+def test_what_one_released_the_other_can_tell_also_from_jobs_that_were_free() -> None:
+    async def story() -> None:
+        async with Pair(small()) as pair:
+            first, second = pair.jobs
+            new = await first.submit("a", rows(1, 2), key="new", fresh=False)
+            answers = await finish(first, new)
+            free = await first.submit("a", rows(1, 2)[::-1], key="free", fresh=False)
+            assert await second.answers("a", new) == answers
+            assert await second.answers("a", free) == answers[::-1]
+
+    asyncio.run(story())
+
+
+def test_a_free_job_is_told_by_a_gateway_that_never_heard_of_the_release() -> None:
+    async def story() -> None:
+        async with Pair(small()) as pair:
+            first, second = pair.jobs
+            answers = await finish(first, await first.submit("a", rows(1), key="new", fresh=False))
+            free = await first.submit("a", rows(1), key="free", fresh=False)
+            assert await second.answers("a", free) == answers
+
+    asyncio.run(story())
+
+
+def test_both_count_together_and_keep_queriers_apart() -> None:
+    async def story() -> None:
+        async with Pair(small(), allowance=2) as pair:
+            first, second = pair.jobs
+            job = await first.submit("a", rows(1, 2), key="one", fresh=False)
+            with pytest.raises(AllowanceExceeded):
+                await second.submit("a", rows(0), key="two", fresh=False)
+            with pytest.raises(JobUnknown):
+                await second.status("b", job)
+            await finish(first, job)
+
+    asyncio.run(story())
