@@ -12,7 +12,8 @@ from dppp.experiments.reproduce import Artefact
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 66em; margin: 2em auto; padding: 0 1em; color: #222 }
 img { max-width: 100% }
-table { border-collapse: collapse; margin: 1em 0; font-size: 13px; display: block; overflow-x: auto }
+table { border-collapse: collapse; margin: 1em 0; font-size: 13px }
+table { display: block; overflow-x: auto }
 td, th { border: 1px solid #ccc; padding: 2px 8px; text-align: left } th { background: #f3f3f3 }
 .false { color: #b00; font-weight: bold } .true { color: #070 } summary { cursor: pointer }
 """
