@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from dppp.service.stage_times import StageTimes
+
 _MOST_WAITING = 1_000
 
 
@@ -68,10 +70,13 @@ class EventHub:
     """Passes events to everybody who watches now. Lives in one event loop."""
 
     def __init__(self) -> None:
+        self.stage_times = StageTimes()
         self._watchers: set[_Watcher] = set()
 
     def tell(self, event: Event) -> None:
         """Pass an event on; never waits."""
+        if isinstance(event, BatchEvent):
+            self.stage_times.note(event.batch, event.stage, event.at)
         for watcher in self._watchers:
             watcher.take(event)
 

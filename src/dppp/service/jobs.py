@@ -9,7 +9,7 @@ job and are charged once. Allowances here keep queriers apart; the budget itself
 import asyncio
 import secrets
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -48,6 +48,9 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
 
+MOST_RECENT = 50
+"""Jobs of each querier that are listed; the others are found by their ids."""
+
 
 class Jobs:
     """All jobs of a gateway. Several gateways may share the store."""
@@ -71,6 +74,9 @@ class Jobs:
         self._deadline_seconds = deadline_seconds
         self._clock = clock
         self._charged: Counter[str] = Counter()
+        self._recent: defaultdict[str, deque[JobId]] = defaultdict(
+            lambda: deque(maxlen=MOST_RECENT)
+        )
         self._counted = 0
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
@@ -134,6 +140,11 @@ class Jobs:
         """Queries spent by a querier, or by all."""
         await self._catch_up()
         return sum(self._charged.values()) if querier is None else self._charged[querier]
+
+    async def recent(self, querier: str, limit: int) -> list[JobId]:
+        """The last jobs of a querier, the newest first."""
+        await self._catch_up()
+        return list(reversed(self._recent[querier]))[:limit]
 
     async def left(self, querier: str) -> int:
         """Queries that this querier may still spend."""
@@ -230,4 +241,5 @@ class Jobs:
                 job = await self._find(JobId(key))
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
+                self._recent[job.querier].append(JobId(key))
                 self._counted += 1
