@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dppp.cli.demo_web import serve_demo
 from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
 from dppp.cli.privacy_tables import show_certificate, show_compared
@@ -47,9 +48,18 @@ def demo(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out the picture.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for transcript and picture.")] = Path("out"),
+    web: Annotated[bool, typer.Option("--web", help="Serve the page until Ctrl-C.")] = False,
+    data: Annotated[
+        str, typer.Option(help="For --web: breast-cancer or digits.")
+    ] = "breast-cancer",
+    port: Annotated[int, typer.Option(help="For --web: 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="For --web: open a browser.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty hospitals, three patients: noise, ballots, a tally, labels, and what it cost."""
+    if web:
+        serve_demo(data=data, port=port, is_browser_wanted=browser)
+        return
     story = _live_through(quick=quick, out=out)
     result = {
         "compared": [each.to_json() for each in story.compared],

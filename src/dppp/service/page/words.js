@@ -1,0 +1,21 @@
+// Numbers and times as people read them.
+
+export function ago(seconds) {
+  if (seconds < 5) return "just now";
+  if (seconds < 60) return `${Math.floor(seconds / 5) * 5} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86_400)} d ago`;
+}
+
+export const duration = (seconds) => `${Math.max(0, seconds).toFixed(2)} s`;
+export const whole = (number) => number.toLocaleString("en");
+export const percent = (part) => `${(100 * part).toFixed(part > 0.995 && part < 1 ? 2 : 1)} %`;
+export const several = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
+
+export function figure(number) {
+  if (number === 0) return "0";
+  const size = Math.abs(number);
+  if (size >= 1e6 || size < 1e-3) return number.toExponential(2).replace("e+", "e");
+  return size >= 100 ? whole(Math.round(number)) : String(Number(number.toPrecision(3)));
+}
