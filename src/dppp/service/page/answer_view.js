@@ -63,7 +63,7 @@ function drawCost(state, before, after) {
 }
 
 function linksOf(found, state, isSingle) {
-  const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state)];
+  const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state), make("span", { class: "quiet small", text: " by the aggregator; click and run dppp verify to be sure" })];
   if (!isSingle) {
     const text = ["label", ...found.labels.map((answer) => JSON.stringify(answer.label ?? ""))].join("\n") + "\n";
     const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");

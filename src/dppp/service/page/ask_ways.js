@@ -43,6 +43,8 @@ export function startFields(task, examples, onChange) {
 
 export function startFile(task, onChange) {
   let rows = [];
+  // Choosing the same file again, corrected, is a change as well.
+  byId("file").addEventListener("click", (event) => (event.target.value = ""));
   byId("file").addEventListener("change", async (event) => {
     rows = [];
     const line = byId("file-line");

@@ -3,10 +3,14 @@
 import { make, setPart } from "./dom.js";
 import { whole } from "./words.js";
 
-export function countBars(classes, answer) {
+// All classes in the task's order, or only the few with the highest counts, highest first.
+export function countBars(classes, answer, few = classes.length) {
   const widest = Math.max(1, ...answer.counts);
   const bars = make("div", { class: "bars" });
-  classes.forEach((name, place) => {
+  const places = [...classes.keys()];
+  if (few < classes.length) places.sort((one, other) => answer.counts[other] - answer.counts[one]).splice(few);
+  places.forEach((place) => {
+    const name = classes[place];
     const won = name === answer.label ? " won" : "";
     const fill = make("span");
     setPart(fill, answer.counts[place] / widest);

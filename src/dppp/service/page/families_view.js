@@ -2,13 +2,12 @@
 
 import { byId, make, setPart } from "./dom.js";
 import { FAMILIES } from "./plan_terms.js";
-import { figure, percent } from "./words.js";
+import { NOISES, figure, percent } from "./words.js";
 
-const NAMES = { skellam: "Skellam", polya: "Pólya", binomial: "Binomial", "discrete-gaussian": "Discrete Gaussian" };
 const LEAST_DELTA = -12; // of ten, at the left end of the bars
 
 const keyOf = ({ noise, calibration }) => `${noise}-${calibration}`;
-const titleOf = ({ noise, calibration }) => NAMES[noise] + (calibration === "paper" ? ", as in the paper" : "");
+const titleOf = ({ noise, calibration }) => NOISES[noise] + (calibration === "paper" ? ", as in the paper" : "");
 
 export function startFamilies() {
   byId("families").append(...FAMILIES.map((family) => make("article", { class: "family", id: `family-${keyOf(family)}` })));

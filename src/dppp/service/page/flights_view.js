@@ -51,7 +51,7 @@ function stageNode(flight, stage, first) {
   const node = make("li", { "data-stage": stage, "data-state": stageState(flight, name, reached) }, make("b", { text: stage }));
   const words = reached && name !== "votes" ? `+${duration(reached.last - first)}` : "";
   const part = reached?.of ? `${reached.done}/${reached.of}` : "";
-  node.append(make("span", { text: [part, words].filter(Boolean).join(" · ") }));
+  node.append(make("span", { text: part }), make("span", { text: words }));
   return node;
 }
 

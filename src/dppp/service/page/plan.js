@@ -37,7 +37,7 @@ export function startPlan(task) {
 function addSlider(slider, task) {
   const scale = scaleWith(slider.scale, slider.from(task));
   const input = make("input", { type: "range", min: 0, max: scale.length - 1, step: 1, name: slider.name });
-  const output = make("output");
+  const output = make("span", { class: "value" }); // an <output> would take the label for itself
   input.value = scale.indexOf(slider.from(task));
   const made = { ...slider, input, value: () => scale[input.valueAsNumber], scale };
   made.show = () => {

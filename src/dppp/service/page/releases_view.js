@@ -6,6 +6,8 @@ import { gatewayNow } from "./gateway.js";
 import { keepOnly, markOf } from "./verification.js";
 import { ago, several } from "./words.js";
 
+const FEW_CLASSES = 3;
+const FEW_ROWS = 2;
 let drawnBefore = "";
 
 export function drawReleases(classes, batches) {
@@ -42,12 +44,12 @@ function whenWords({ times }) {
 
 function bodyOf(classes, { state, labels }) {
   if (state.stage === "aborted") return make("p", { class: "bad", text: abortWords(state) });
-  return make("div", { class: "rows" }, ...labels.slice(0, 2).map((answer) => rowNode(classes, answer)));
+  return make("div", { class: "rows" }, ...labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer)));
 }
 
 function rowNode(classes, answer) {
   const margin = make("p", { class: answer.label === null ? "margin abstained" : "margin", text: marginWords(answer) });
-  return make("div", {}, countBars(classes, answer), margin);
+  return make("div", {}, countBars(classes, answer, FEW_CLASSES), margin);
 }
 
 function abortWords(state) {

@@ -1,4 +1,6 @@
-// Numbers and times as people read them.
+// Numbers, times and names as people read them.
+
+export const NOISES = { skellam: "Skellam", polya: "Pólya", binomial: "Binomial", "discrete-gaussian": "Discrete Gaussian" };
 
 export function ago(seconds) {
   if (seconds < 5) return "just now";
@@ -16,6 +18,6 @@ export const several = (number, one, many = `${one}s`) => `${whole(number)} ${nu
 export function figure(number) {
   if (number === 0) return "0";
   const size = Math.abs(number);
-  if (size >= 1e6 || size < 1e-3) return number.toExponential(2).replace("e+", "e");
+  if (size >= 1e6 || size < 1e-3) return Number(number.toPrecision(3)).toExponential().replace("e+", "e");
   return size >= 100 ? whole(Math.round(number)) : String(Number(number.toPrecision(3)));
 }
