@@ -36,7 +36,7 @@ OPERATIONS = (
 )
 MORE_THAN_A_SCHEMA = {("POST", "/api/batches"), ("GET", "/api/plan")}
 """Whether a row has the task's features, or N, C and D agree, no schema can say: 422 is right."""
-EXAMPLES = 12
+EXAMPLES = 30
 
 
 @pytest.fixture(scope="module")

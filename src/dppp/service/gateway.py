@@ -43,12 +43,13 @@ from dppp.service.gateway_models import (
     PlanQuestion,
     Problem,
     RecentBatch,
+    RecentQuestion,
     TaskTerms,
     TeacherView,
     Verification,
 )
 from dppp.service.job import JobId
-from dppp.service.jobs import MOST_RECENT, Jobs
+from dppp.service.jobs import Jobs
 from dppp.service.page_files import add_page
 from dppp.service.querier_desk import QuerierDesk, describe_task
 from dppp.service.queriers import Querier, find_querier
@@ -199,10 +200,10 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     @app.get("/api/batches", responses=_problems(401, 422, 503))
     async def recent(
         querier: Annotated[Querier, Depends(known)],
-        limit: Annotated[int, Query(ge=1, le=MOST_RECENT)] = 20,
+        question: Annotated[RecentQuestion, Query()],
     ) -> list[RecentBatch]:
         """Your last batches, the newest first."""
-        return await desk.recent(querier, limit)
+        return await desk.recent(querier, question.limit)
 
     @app.get("/api/batches/{batch}", responses=own)
     async def state(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> BatchState:

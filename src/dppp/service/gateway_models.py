@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from dppp.service.events import Stage
+from dppp.service.job import MOST_RECENT
 
 Row = Annotated[list[FiniteFloat], Field(description="A number for each feature, in order.")]
 
@@ -93,6 +94,14 @@ class Examples(BaseModel):
     """Rows to try the task with, if the aggregator has any to show."""
 
     rows: list[Row]
+
+
+class RecentQuestion(BaseModel):
+    """How many of the last batches to list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: int = Field(default=20, ge=1, le=MOST_RECENT)
 
 
 class PlanQuestion(BaseModel):

@@ -41,15 +41,12 @@ from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.events import Stage
-from dppp.service.job import KNOWN, Job, JobId, JobStatus, job_id
+from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
 
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
-
-MOST_RECENT = 50
-"""Jobs of each querier that are listed; the others are found by their ids."""
 
 
 class Jobs:
