@@ -12,9 +12,8 @@ from dppp.cli.extras import need_service
 from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from dppp.learning.csv_records import Records
+    from dppp.service.embedded_gateway import Embedded
 
 HOST = "127.0.0.1"
 QUERIER = "you"
@@ -46,24 +45,22 @@ def serve_demo(
     if data not in SHOWS:
         raise InputError(f"there is no demo with {data!r}; choose {' or '.join(SHOWS)}")
     need_service()
-    import uvicorn  # noqa: PLC0415
-
+    from dppp.service.graceful_server import GracefulServer  # noqa: PLC0415
     from dppp.service.queriers import make_token  # noqa: PLC0415
 
     console = Console()
     token, digest = make_token()
     with console.status("training models and dealing a 2048-bit key of safe primes"):
-        app = make_demo_app(SHOWS[data], data, token_sha256=digest)
+        embedded = make_demo(SHOWS[data], data, token_sha256=digest)
     with _listen(port) as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/#token={token}"
         console.print(f"The page is at\n\n  {address}\n\nStop it with Ctrl-C.", soft_wrap=True)
         if is_browser_wanted:
             webbrowser.open(address)
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-        uvicorn.Server(config).run([listening])
+        GracefulServer(embedded.app, embedded.runner.hub).run_until_stopped(listening)
 
 
-def make_demo_app(show: Show, data: str, *, token_sha256: str) -> "FastAPI":
+def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
     """The gateway of a federation whose teachers all live in this process."""
     from dppp.federation import found  # noqa: PLC0415
     from dppp.learning.models import as_predict  # noqa: PLC0415
@@ -95,7 +92,7 @@ def make_demo_app(show: Show, data: str, *, token_sha256: str) -> "FastAPI":
         queriers=[Querier(name=QUERIER, token_sha256=token_sha256, queries=None)],
         page=True,
         examples=examples,
-    ).app
+    )
 
 
 def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]]]":

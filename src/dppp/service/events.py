@@ -80,6 +80,11 @@ class EventHub:
         for watcher in self._watchers:
             watcher.take(event)
 
+    def end(self) -> None:
+        """Nothing more will happen here: whoever watches gets to the end."""
+        for watcher in self._watchers:
+            watcher.end()
+
     @contextmanager
     def watch(self) -> Iterator[AsyncIterator[Event]]:
         """All events from now on, until the block ends."""
@@ -95,6 +100,11 @@ class _Watcher:
     def __init__(self) -> None:
         self._waiting: deque[Event] = deque(maxlen=_MOST_WAITING)
         self._news = asyncio.Event()
+        self._is_over = False
+
+    def end(self) -> None:
+        self._is_over = True
+        self._news.set()
 
     def take(self, event: Event) -> None:
         self._waiting.append(event)
@@ -105,6 +115,8 @@ class _Watcher:
 
     async def __anext__(self) -> Event:
         while not self._waiting:
+            if self._is_over:
+                raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()
         return self._waiting.popleft()

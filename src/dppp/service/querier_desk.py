@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from fastapi.responses import StreamingResponse
@@ -36,6 +37,7 @@ from dppp.service.one_at_a_time import IsGone, OneAtATime
 from dppp.service.planner import plan_noise
 from dppp.service.queriers import Querier
 
+_MOST_ENDED = 1_000
 _MOST_WAITING = 32
 """Plans, and transcripts to check, that wait for their turn."""
 
@@ -50,6 +52,7 @@ class QuerierDesk:
         self.jobs = jobs
         self._most_rows = most_rows
         self._insecure_testing = insecure_testing
+        self._ended: OrderedDict[JobId, RecentBatch] = OrderedDict()
         self._plans: OneAtATime[PlanQuestion, PlannedNoise] = OneAtATime(
             most_waiting=_MOST_WAITING, most_kept=1_000
         )
@@ -125,6 +128,17 @@ class QuerierDesk:
         return [await self._recent_batch(querier, identifier) for identifier in found]
 
     async def _recent_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
+        """Read once when it is over: a page asks often, and a transcript may be long."""
+        if identifier not in self._ended:
+            found = await self._read_batch(querier, identifier)
+            if found.state.stage not in (Stage.RELEASED, Stage.ABORTED):
+                return found
+            self._ended[identifier] = found
+            if len(self._ended) > _MOST_ENDED:
+                self._ended.popitem(last=False)
+        return self._ended[identifier]
+
+    async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
         state = await self.state(querier, identifier)
         times = self.runner.hub.stage_times.of(state.batch or "")
         answers: Sequence[Answer] = ()
