@@ -13,7 +13,6 @@ from tests.page.federations import TEACHERS, Shown, found_digits, show
 
 from dppp.service.events import BatchEvent, Event, Stage, TeacherEvent
 
-EVENTS_A_SECOND = 1_000
 AT_ONCE = 50
 WATCH_FRAMES = """() => {
   window.frames_seen = { count: 0, longest: 0, last: performance.now() };
@@ -49,7 +48,7 @@ def batches() -> Iterator[Event]:
 
 
 @contextmanager
-def flood(shown: Shown) -> Iterator[Callable[[], int]]:
+def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], int]]:
     """Tell the hub of the gateway so many events a second; how many were told so far."""
     told = 0
     stop = threading.Event()
@@ -66,7 +65,7 @@ def flood(shown: Shown) -> Iterator[Callable[[], int]]:
             several = list(itertools.islice(events, AT_ONCE))
             shown.in_its_loop(lambda several=several: tell(several))
             told += AT_ONCE
-            time.sleep(max(0, begin + told / EVENTS_A_SECOND - time.monotonic()))
+            time.sleep(max(0, begin + told / events_a_second - time.monotonic()))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -129,7 +128,7 @@ def test_twenty_thousand_events_leave_memory_as_it_was(
 ) -> None:
     shown, page = flooded
     tools = page.context.new_cdp_session(page)
-    with flood(shown):
+    with flood(shown, events_a_second=3_000):
         wait_for_events(page, 3_000, 60)  # whatever grows at first has grown
         before, nodes_before = heap_bytes(tools), nodes(page)
         wait_for_events(page, 23_000, 120)

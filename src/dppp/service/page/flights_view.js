@@ -50,7 +50,9 @@ function stageNode(flight, stage, first) {
   const reached = flight.stages[name];
   const node = make("li", { "data-stage": stage, "data-state": stageState(flight, name, reached) }, make("b", { text: stage }));
   const words = reached && name !== "votes" ? `+${duration(reached.last - first)}` : "";
-  const part = reached?.of ? `${reached.done}/${reached.of}` : "";
+  // The share that opens a batch comes together with its release.
+  const done = name === "shares" && flight.stage === "released" ? reached?.of : reached?.done;
+  const part = reached?.of ? `${done}/${reached.of}` : "";
   node.append(make("span", { text: part }), make("span", { text: words }));
   return node;
 }

@@ -3,7 +3,7 @@
 import { byId, setData, setText } from "./dom.js";
 import { drawBudget } from "./budget_view.js";
 import { drawFlights, hasOpenFlight } from "./flights_view.js";
-import { get } from "./gateway.js";
+import { gatewayNow, get } from "./gateway.js";
 import { LiveState } from "./live_state.js";
 import { paintSoon } from "./paint.js";
 import { drawReleases } from "./releases_view.js";
@@ -18,6 +18,7 @@ export function startLive(task) {
   const state = new LiveState();
   const known = { budget: null, batches: [] };
   const draw = () => {
+    state.forgetSilent(gatewayNow());
     drawTeachers(state);
     drawFlights(state);
     if (known.budget) drawBudget(known.budget);

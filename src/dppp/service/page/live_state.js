@@ -1,6 +1,7 @@
 // What the page knows of teachers and batches, changed by events; bounded whatever comes.
 
 const MOST_FLIGHTS = 4;
+const SILENT_SECONDS = 900;
 const ENDED = ["released", "aborted"];
 
 export class LiveState {
@@ -43,6 +44,13 @@ export class LiveState {
     while (this.flights.size > MOST_FLIGHTS) {
       const over = [...this.flights.values()].find((flight) => flight.isOver);
       this.flights.delete((over ?? this.flights.values().next().value).batch);
+    }
+  }
+
+  // The end of a batch may be among the events that a slow reader loses.
+  forgetSilent(now) {
+    for (const flight of this.flights.values()) {
+      if (!flight.isOver && flight.stages[flight.stage].last < now - SILENT_SECONDS) this.flights.delete(flight.batch);
     }
   }
 
