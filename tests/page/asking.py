@@ -11,7 +11,7 @@ def ask_by_drawing(page: Page, digit: str) -> None:
     page.click("#pad-clear")
     draw(page, digit)
     page.click("#ask-now")
-    expect(page.locator("#answer")).to_be_visible(timeout=20_000)
+    expect(page.locator("#answer")).to_be_visible()
 
 
 def ask_first_example(page: Page) -> None:

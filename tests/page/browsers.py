@@ -49,6 +49,7 @@ class Complaints(list[str]):
 
 def keep_screenshot(page: Page, name: str) -> None:
     """An artefact of the test run, for people."""
+    page.wait_for_timeout(300)  # what fades has faded
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 

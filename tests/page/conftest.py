@@ -4,9 +4,12 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from tests.page.browsers import start_browser
 from tests.page.federations import Shown, found_digits, show
+
+# These machines are shared and noisy; whatever comes, comes within this.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")

@@ -96,6 +96,7 @@ class Shown:
         page = context.new_page()
         complaints = Complaints(expected_status)
         complaints.watch(page)
+        page.set_default_timeout(60_000)
         page.goto(self.url)
         page.wait_for_selector("#teachers li, #ask:not([hidden])", state="attached")
         page.wait_for_selector("#connection[data-state=open]")

@@ -55,7 +55,7 @@ def test_a_digit_can_be_drawn_and_asked_without_a_mouse(digits_page: Page) -> No
     expect(digits_page.locator("#pad-status")).to_have_text("pen up")
     tab_to(digits_page, "#ask-now")
     digits_page.keyboard.press("Enter")
-    expect(digits_page.locator("#answer")).to_be_visible(timeout=20_000)
+    expect(digits_page.locator("#answer")).to_be_visible()
     tab_to(digits_page, "nav a[href='#plan']")
     digits_page.keyboard.press("Enter")
     tab_to(digits_page, "#sliders input[name=epsilon]")

@@ -29,7 +29,7 @@ def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Bro
         expect(page.locator("#answer-body .bars output")).to_have_count(10)
         expect(page.locator("#cost")).to_have_attribute("data-charged", "1")
         expect(page.locator("#cost dd")).to_contain_text(["before", "after", "30", "29", "0"])
-        expect(page.locator("#answer .mark")).to_have_text("✓ verified", timeout=15_000)
+        expect(page.locator("#answer .mark")).to_have_text("✓ verified")
         keep_screenshot(page, "ask")
         page.click("nav a[href='#live']")
         expect(before).to_have_text("29")
@@ -58,7 +58,7 @@ def test_the_fields_can_be_filled_by_an_example_and_asked(digits_page: Page) -> 
     digits_page.click("#ways >> text=Fields")
     expect(digits_page.locator("#ask-now")).to_be_disabled()
     ask_first_example(digits_page)
-    expect(digits_page.locator("#answer")).to_be_visible(timeout=20_000)
+    expect(digits_page.locator("#answer")).to_be_visible()
 
 
 def test_a_csv_file_is_read_here_and_answered_row_by_row(digits_page: Page, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_csv_file_is_read_here_and_answered_row_by_row(digits_page: Page, tmp_
     with digits_page.expect_request(lambda request: request.method == "POST") as posting:
         digits_page.click("#ask-now")
     assert posting.value.post_data_json == {"rows": [list(row) for row in rows]}
-    expect(digits_page.locator("#answer-body [data-label]")).to_have_count(3, timeout=20_000)
+    expect(digits_page.locator("#answer-body [data-label]")).to_have_count(3)
     with digits_page.expect_download() as downloading:
         digits_page.click("text=labels as CSV")
     labels = Path(downloading.value.path()).read_text().split()

@@ -108,7 +108,7 @@ def test_under_a_thousand_events_a_second_frames_are_drawn_and_clicks_work(
     shown, page = flooded
     page.evaluate(WATCH_FRAMES)
     with flood(shown) as told:
-        wait_for_events(page, 4_000, 60)
+        wait_for_events(page, 4_000, 300)
         for view in ("plan", "ask", "live"):  # a frozen page would not follow
             page.click(f"nav a[href='#{view}']")
             expect(page.locator(f"#{view}")).to_be_visible()
@@ -129,9 +129,9 @@ def test_twenty_thousand_events_leave_memory_as_it_was(
     shown, page = flooded
     tools = page.context.new_cdp_session(page)
     with flood(shown, events_a_second=3_000):
-        wait_for_events(page, 3_000, 60)  # whatever grows at first has grown
+        wait_for_events(page, 3_000, 300)  # whatever grows at first has grown
         before, nodes_before = heap_bytes(tools), nodes(page)
-        wait_for_events(page, 23_000, 120)
+        wait_for_events(page, 23_000, 300)
         after, nodes_after = heap_bytes(tools), nodes(page)
     record_property(
         "say",
@@ -152,7 +152,7 @@ def test_an_hour_of_load_leaves_memory_as_it_was(
     tools = page.context.new_cdp_session(page)
     sizes = []
     with flood(shown):
-        wait_for_events(page, 5_000, 60)
+        wait_for_events(page, 5_000, 300)
         for _ in range(12):
             sizes.append(heap_bytes(tools))
             page.wait_for_timeout(soak_seconds * 1_000 / 12)

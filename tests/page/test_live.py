@@ -1,5 +1,6 @@
 """What the page shows of a federation at work."""
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -16,13 +17,14 @@ def test_a_failing_teacher_turns_grey_and_the_batch_is_released_all_the_same(
     with show(found_digits()) as shown, shown.opened(browser) as page:
         teacher = page.locator("[data-teacher='3']")
         expect(teacher).to_have_attribute("data-state", "on")
+        ask_by_drawing(page, "0")
         shown.embedded.channel.silent |= {3}
         ask_by_drawing(page, "1")
         page.click("nav a[href='#live']")
         expect(teacher).to_have_attribute("data-state", "missed")
         expect(teacher).to_contain_text("missed 1")
         expect(page.locator("[data-teacher='2']")).to_have_attribute("data-state", "on")
-        expect(page.locator(".release .mark").first).to_have_text("✓ verified", timeout=15_000)
+        expect(page.locator(".release .mark").first).to_have_text("✓ verified")
         keep_screenshot(page, "live")
         shown.find_silent(3)
         expect(teacher).to_have_attribute("data-state", "off")
@@ -46,7 +48,7 @@ def test_a_release_is_marked_verified_and_its_transcript_verifies_here(
     ask_by_drawing(digits_page, "4")
     digits_page.click("nav a[href='#live']")
     mark = digits_page.locator(".release .mark").first
-    expect(mark).to_have_text("✓ verified", timeout=15_000)
+    expect(mark).to_have_text("✓ verified")
     with digits_page.expect_download() as downloading:
         mark.click()
     saved = tmp_path / "release.transcript"
@@ -54,15 +56,17 @@ def test_a_release_is_marked_verified_and_its_transcript_verifies_here(
     verified = verify_transcript(saved.read_bytes(), insecure_testing=True)
     counts = digits_page.locator(".release").first.locator(".bars output")
     assert int(counts.first.inner_text()) == max(verified.answers[0].counts)
-    expect(digits_page.locator(".release").first.locator(".margin")).to_contain_text("ahead by")
+    expect(digits_page.locator(".release").first.locator(".margin")).to_contain_text(
+        re.compile("ahead by|a tie")
+    )
 
 
 def test_an_abort_is_shown_with_its_reason(browser: Browser) -> None:
-    with show(found_digits(), deadline_seconds=1) as shown, shown.opened(browser) as page:
+    with show(found_digits(), deadline_seconds=4) as shown, shown.opened(browser) as page:
         shown.embedded.channel.silent |= {2, 5}
         page.click("nav a[href='#ask']")
         ask_first_example(page)
-        expect(page.locator("#refusal-reason")).to_contain_text("aborted", timeout=20_000)
+        expect(page.locator("#refusal-reason")).to_contain_text("aborted")
         page.click("nav a[href='#live']")
         expect(page.locator(".release").first).to_contain_text("missing: teachers 2, 5")
         expect(page.locator(".flight").first).to_contain_text("Aborted: ")
@@ -83,4 +87,4 @@ def test_the_page_comes_back_when_the_gateway_does(digits_page: Page) -> None:
     digits_page.context.set_offline(True)
     digits_page.evaluate("() => 0")
     digits_page.context.set_offline(False)
-    expect(connection).to_have_text("live", timeout=20_000)
+    expect(connection).to_have_text("live")

@@ -155,7 +155,7 @@ def test_everything_that_the_page_is_sent_holds_no_secret_ballot_or_vote(
 
     with show(found_digits(models=models), wrap=wrap) as shown, shown.opened(browser) as page:
         ask_by_drawing(page, "5")
-        expect(page.locator("#answer .mark")).to_have_text("✓ verified", timeout=20_000)
+        expect(page.locator("#answer .mark")).to_have_text("✓ verified")
         for view in ("live", "plan", "ask"):
             page.click(f"nav a[href='#{view}']")
         page.wait_for_timeout(1_500)

@@ -38,9 +38,10 @@ def open_plan(page: Page) -> None:
         ("epsilon", "1"),
         ("delta", "1e-3"),
         ("queries", "1"),
+        ("margin", "10.0 %"),
     ):
         set_slider(page, name, words)
-    expect(page.locator(".family[data-state=done]")).to_have_count(6, timeout=30_000)
+    expect(page.locator(".family[data-state=done]")).to_have_count(6)
 
 
 def test_the_plan_redraws_with_the_numbers_of_the_library(plan_page: Page) -> None:
@@ -52,7 +53,7 @@ def test_the_plan_redraws_with_the_numbers_of_the_library(plan_page: Page) -> No
     before = best.inner_text()
     set_slider(plan_page, "epsilon", "0.3")
     expect(best).not_to_have_text(before)
-    expect(plan_page.locator(".family[data-state=done]")).to_have_count(6, timeout=30_000)
+    expect(plan_page.locator(".family[data-state=done]")).to_have_count(6)
     less = calibrate("polya", epsilon=0.3, delta=1e-3, teachers=250, classes=10)
     expect(best).to_contain_text(f"{less.noise.variance:.3g}")
     keep_screenshot(plan_page, "plan")
@@ -76,6 +77,6 @@ def test_noise_that_would_drown_the_votes_is_said_in_words(plan_page: Page) -> N
     open_plan(plan_page)
     set_slider(plan_page, "epsilon", "0.1")
     set_slider(plan_page, "queries", "1,000")
-    expect(plan_page.locator("#family-skellam-exact")).to_contain_text("drown", timeout=30_000)
-    expect(plan_page.locator("#plan-best")).to_contain_text("No noise", timeout=30_000)
+    expect(plan_page.locator("#family-skellam-exact")).to_contain_text("drown")
+    expect(plan_page.locator("#plan-best")).to_contain_text("No noise")
     expect(plan_page.locator("#family-binomial-paper")).to_contain_text("drowned in noise")

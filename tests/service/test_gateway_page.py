@@ -197,3 +197,29 @@ def test_times_are_kept_of_the_last_batches_only() -> None:
         times.note(str(number), "votes", number + 0.5)
     assert times.of("3") == {}
     assert times.of(str(MOST_BATCHES)) == {"votes": MOST_BATCHES}
+
+
+def test_who_has_gone_makes_room_before_its_turn() -> None:
+    gone = False
+    release = threading.Event()
+
+    async def is_gone() -> bool:
+        return gone
+
+    async def run() -> None:
+        nonlocal gone
+        worker: OneAtATime[str, bool] = OneAtATime(most_waiting=2, most_kept=9)
+        first = asyncio.ensure_future(worker.find("long", lambda: release.wait(30), _here))
+        second = asyncio.ensure_future(worker.find("left", lambda: True, is_gone))
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await worker.find("third", lambda: True, _here)
+        gone = True
+        with pytest.raises(Abandoned):
+            await second
+        third = asyncio.ensure_future(worker.find("third", lambda: True, _here))
+        await asyncio.sleep(0)
+        release.set()
+        assert [await first, await third] == [True, True]
+
+    asyncio.run(run())

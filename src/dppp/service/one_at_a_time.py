@@ -16,6 +16,8 @@ Value = TypeVar("Value")
 IsGone = Callable[[], Awaitable[bool]]
 """Whether nobody waits for the answer any more."""
 
+_LOOK_SECONDS = 0.2
+
 
 class OneAtATime(Generic[Key, Value]):
     """Does pieces of work in a thread, each once as long as its answer is remembered."""
@@ -35,16 +37,35 @@ class OneAtATime(Generic[Key, Value]):
             raise Busy("too many ask for this at once; ask again in some seconds")
         self._waiting += 1
         try:
-            async with self._turn:
-                return await self._work_out(key, work, is_gone)
+            await self._wait_for_turn(is_gone)
+            try:
+                return await self._work_out(key, work)
+            finally:
+                self._turn.release()
         finally:
             self._waiting -= 1
 
-    async def _work_out(self, key: Key, work: Callable[[], Value], is_gone: IsGone) -> Value:
-        if key not in self._kept:
+    async def _wait_for_turn(self, is_gone: IsGone) -> None:
+        """Who has gone makes room for others at once, and not when it would be its turn."""
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), _LOOK_SECONDS)
+            except TimeoutError:
+                if await is_gone():
+                    raise _abandoned() from None
+                continue
             if await is_gone():
-                raise Abandoned("whoever asked has gone; nothing was worked out")
+                self._turn.release()
+                raise _abandoned()
+            return
+
+    async def _work_out(self, key: Key, work: Callable[[], Value]) -> Value:
+        if key not in self._kept:
             self._kept[key] = await asyncio.to_thread(work)
             if len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
         return self._kept[key]
+
+
+def _abandoned() -> Abandoned:
+    return Abandoned("whoever asked has gone; nothing was worked out")

@@ -4,7 +4,7 @@ import { countBars, marginWords } from "./bars.js";
 import { byId, make, setText } from "./dom.js";
 import { offer } from "./gateway.js";
 import { markOf } from "./verification.js";
-import { figure, several, whole } from "./words.js";
+import { chance, figure, several, whole } from "./words.js";
 
 const SHOWN_ROWS = 20;
 
@@ -52,7 +52,7 @@ function drawCost(state, before, after) {
   const rows = [
     ["", "before", "after"],
     ["queries left to you", whole(before.left_to_you), whole(after.left_to_you)],
-    [`ε spent at δ = ${figure(after.delta)}`, figure(before.epsilon_spent), figure(after.epsilon_spent)],
+    [`ε spent at δ = ${chance(after.delta)}`, figure(before.epsilon_spent), figure(after.epsilon_spent)],
   ];
   const cells = rows.flatMap(([name, ...values], place) => [
     make("dt", { text: name }),

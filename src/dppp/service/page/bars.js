@@ -25,5 +25,6 @@ export function countBars(classes, answer, few = classes.length) {
 
 export function marginWords(answer) {
   const [first, second] = [...answer.counts].sort((one, other) => other - one);
-  return answer.label === null ? "no class had enough votes" : `ahead by ${whole(first - second)}`;
+  if (answer.label === null) return "no class had enough votes";
+  return first === second ? "a tie, broken by lot" : `ahead by ${whole(first - second)}`;
 }

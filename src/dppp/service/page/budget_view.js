@@ -1,7 +1,7 @@
 // What was spent of the task's budget, and what is left.
 
 import { byId, setPart, setText } from "./dom.js";
-import { figure, several, whole } from "./words.js";
+import { chance, figure, several, whole } from "./words.js";
 
 export function drawBudget(budget) {
   setText(byId("queries-left"), whole(budget.left_to_you));
@@ -14,7 +14,7 @@ export function drawBudget(budget) {
   bar.setAttribute("aria-label", `${budget.charged} of ${budget.queries} queries spent`);
   setText(
     byId("budget-line"),
-    `At δ = ${figure(budget.delta)}. You spent ${several(budget.yours, "query", "queries")}; ` +
+    `At δ = ${chance(budget.delta)}. You spent ${several(budget.yours, "query", "queries")}; ` +
       `${whole(budget.left)} of all are left, ${whole(budget.left_to_you)} to you.`,
   );
 }

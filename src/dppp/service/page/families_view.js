@@ -2,7 +2,7 @@
 
 import { byId, make, setPart } from "./dom.js";
 import { FAMILIES } from "./plan_terms.js";
-import { NOISES, figure, percent } from "./words.js";
+import { NOISES, chance, figure, percent } from "./words.js";
 
 const LEAST_DELTA = -12; // of ten, at the left end of the bars
 
@@ -36,7 +36,7 @@ function plannedNodes(found) {
   return [bar, variance, found.calibration === "paper" ? promiseNode(found) : make("p", { text: deltaWords(found) })];
 }
 
-const deltaWords = (found) => `δ promised ${figure(found.promised_delta)}, delivered ${figure(found.exact_delta)}`;
+const deltaWords = (found) => `δ promised ${chance(found.promised_delta)}, delivered ${chance(found.exact_delta)}`;
 
 function promiseNode(found) {
   if (found.exact_delta === null) return make("p", { text: "δ delivered: far below the promise, with noise far beyond need" });
@@ -44,7 +44,7 @@ function promiseNode(found) {
   for (const [word, delta] of [["promised", found.promised_delta], ["delivered", found.exact_delta]]) {
     const fill = make("span");
     setPart(fill, delta > 0 ? 1 - Math.log10(delta) / LEAST_DELTA : 0);
-    node.append(make("span", { text: `δ ${word}` }), make("div", { class: `track ${word}` }, fill), make("span", { text: figure(delta) }));
+    node.append(make("span", { text: `δ ${word}` }), make("div", { class: `track ${word}` }, fill), make("span", { text: chance(delta) }));
   }
   node.append(make("strong", { class: found.is_certified ? "good" : "bad", text: found.is_certified ? "kept" : "broken" }));
   return node;

@@ -6,7 +6,7 @@ import { Refused, get } from "./gateway.js";
 import { startLive } from "./live.js";
 import { startPlan } from "./plan.js";
 import { forgetToken, keepToken, takeToken } from "./token.js";
-import { NOISES, figure, several, whole } from "./words.js";
+import { NOISES, chance, figure, several, whole } from "./words.js";
 
 const VIEWS = ["live", "ask", "plan"];
 
@@ -33,7 +33,7 @@ function describe(task) {
   setText(
     byId("task-line"),
     `${several(task.teachers, "teacher")}, ${NOISES[task.noise]} noise, ε = ${figure(task.epsilon)} and ` +
-      `δ = ${figure(task.delta)} over ${whole(task.queries)} queries`,
+      `δ = ${chance(task.delta)} over ${whole(task.queries)} queries`,
   );
 }
 

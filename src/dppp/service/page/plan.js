@@ -6,6 +6,7 @@ import { Refused, get } from "./gateway.js";
 import { FAMILIES, SLIDERS, scaleWith } from "./plan_terms.js";
 
 const PAUSE_MILLISECONDS = 120;
+const BUSY_MILLISECONDS = 2000;
 
 export function startPlan(task) {
   const sliders = SLIDERS.map((slider) => addSlider(slider, task));
@@ -63,6 +64,18 @@ function limitTrust(sliders) {
   }
 }
 
+// Many may plan at once: wait for a place in the queue.
+async function askPatiently(path, signal) {
+  for (;;) {
+    try {
+      return await get(path, signal);
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 503)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MILLISECONDS));
+    }
+  }
+}
+
 async function askAll(question, signal) {
   drawBest([]);
   setText(byId("plan-trust"), "");
@@ -71,7 +84,7 @@ async function askAll(question, signal) {
     FAMILIES.map(async (family) => {
       drawFamily(family, "waiting");
       try {
-        const planned = await get(`/api/plan?${new URLSearchParams({ ...question, ...family })}`, signal);
+        const planned = await askPatiently(`/api/plan?${new URLSearchParams({ ...question, ...family })}`, signal);
         found.push(planned);
         drawFamily(family, planned);
         setText(

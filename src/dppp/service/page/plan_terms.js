@@ -1,6 +1,6 @@
 // What can be planned: the sliders with their scales, and the families in the order of asking.
 
-import { figure, percent, whole } from "./words.js";
+import { chance, figure, percent, whole } from "./words.js";
 
 const range = (last) => Array.from({ length: last + 1 }, (_, place) => place);
 const COUNTS = [...range(20), ...[25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500]];
@@ -25,9 +25,9 @@ export const SLIDERS = [
   {
     name: "delta",
     label: "δ in total",
-    scale: [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2],
+    scale: [1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3],
     from: (task) => task.delta,
-    words: (value) => value.toExponential(0),
+    words: chance,
   },
   {
     name: "queries",

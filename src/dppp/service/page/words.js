@@ -12,7 +12,8 @@ export function ago(seconds) {
 
 export const duration = (seconds) => `${Math.max(0, seconds).toFixed(2)} s`;
 export const whole = (number) => number.toLocaleString("en");
-export const percent = (part) => `${(100 * part).toFixed(part > 0.995 && part < 1 ? 2 : 1)} %`;
+export const percent = (part) => (part > 0.9995 && part < 1 ? "> 99.9 %" : `${(100 * part).toFixed(1)} %`);
+export const chance = (part) => (part > 0 && part < 0.01 ? Number(part.toPrecision(3)).toExponential() : figure(part));
 export const several = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 export function figure(number) {
