@@ -191,6 +191,10 @@ class Busy(DpppError):
     """Too much is under way; the same can be asked again later."""
 
 
+class Abandoned(DpppError):
+    """Whoever asked has gone, so nothing was done."""
+
+
 class WireError(InputError):
     """Bytes that are not the message they should be."""
 

@@ -40,7 +40,7 @@ class Served:
 
 
 @contextmanager
-def serve_embedded(**settings: int) -> Iterator[Served]:
+def serve_embedded(**settings: Any) -> Iterator[Served]:
     embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS, **settings)
     with serve(embedded.app) as address, ExitStack() as clients:
         yield Served(address, embedded, clients)

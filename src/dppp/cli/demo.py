@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from dppp.cli import demo_log
+from dppp.cli.demo_web import serve_demo
 from dppp.cli.extras import load_pyplot, require_scikit_learn
 from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
@@ -67,10 +68,19 @@ def demo(
         bool, typer.Option("--quick", help="Six patients in one batch, and no picture.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for transcripts and picture.")] = Path("out"),
+    web: Annotated[bool, typer.Option("--web", help="Serve the page until Ctrl-C.")] = False,
+    data: Annotated[
+        str, typer.Option(help="For --web: breast-cancer or digits.")
+    ] = "breast-cancer",
+    port: Annotated[int, typer.Option(help="For --web: 0 takes a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option(help="For --web: open a browser.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Twenty hospitals label patients together, privately; two of them fail mid-way."""
     require_scikit_learn()
+    if web:
+        serve_demo(data=data, port=port, is_browser_wanted=browser)
+        return
     picture = None if quick else out / "demo.png"
     if picture is not None:
         load_pyplot()  # say at once that it is missing

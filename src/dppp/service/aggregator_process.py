@@ -95,6 +95,7 @@ def make_application(
         jobs=jobs,
         queriers=queriers,
         most_rows=config.gateway.most_rows,
+        page=config.gateway.page,
         lifespan=lifespan,
     )
 

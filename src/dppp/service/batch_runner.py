@@ -49,6 +49,7 @@ class TeacherState:
     answered_at: float | None = None
     ballots: int = 0
     missed: int = 0
+    has_missed_last: bool = False
     is_online: bool = False
 
 
@@ -237,8 +238,9 @@ class BatchRunner:
     async def _tell_end(self, identifier: BatchId, seen: _Open) -> None:
         if self._open.pop(identifier, None) is None:
             return  # the other loop noticed first
-        for teacher in self.teachers.keys() - seen.voters:
-            self.teachers[teacher].missed += 1
+        for teacher, state in self.teachers.items():
+            state.has_missed_last = teacher not in seen.voters
+            state.missed += state.has_missed_last
         outcome = await self.ask(Aggregator.outcome, identifier)
         assert outcome is not None, "a batch that is no longer under way has an outcome"
         if isinstance(outcome, Abort):

@@ -34,6 +34,9 @@ def embed_gateway(
     queriers: Sequence[Querier],
     most_rows: int = 20_000,
     deadline_seconds: int = 600,
+    page: bool = False,
+    examples: Sequence[Sequence[float]] = (),
+    insecure_testing: bool = False,
 ) -> Embedded:
     """A gateway for a federation that was founded in this process."""
     channel = EmbeddedChannel(founded.teachers)
@@ -60,6 +63,13 @@ def embed_gateway(
         deadline_seconds=deadline_seconds,
     )
     app = make_gateway(
-        runner=runner, jobs=jobs, queriers=queriers, most_rows=most_rows, lifespan=lifespan
+        runner=runner,
+        jobs=jobs,
+        queriers=queriers,
+        most_rows=most_rows,
+        page=page,
+        examples=examples,
+        insecure_testing=insecure_testing,
+        lifespan=lifespan,
     )
     return Embedded(app=app, channel=channel, runner=runner)

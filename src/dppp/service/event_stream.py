@@ -32,6 +32,8 @@ def stream_events(
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
+                except StopAsyncIteration:
+                    return  # this process stops; whoever watches connects anew
                 if is_wanted(event):
                     yield f"data: {json.dumps(event.to_json())}\n\n"
         yield "event: end\ndata: {}\n\n"

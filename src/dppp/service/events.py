@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from dppp.service.stage_times import StageTimes
+
 _MOST_WAITING = 1_000
 
 
@@ -68,12 +70,20 @@ class EventHub:
     """Passes events to everybody who watches now. Lives in one event loop."""
 
     def __init__(self) -> None:
+        self.stage_times = StageTimes()
         self._watchers: set[_Watcher] = set()
 
     def tell(self, event: Event) -> None:
         """Pass an event on; never waits."""
+        if isinstance(event, BatchEvent):
+            self.stage_times.note(event.batch, event.stage, event.at)
         for watcher in self._watchers:
             watcher.take(event)
+
+    def end(self) -> None:
+        """Nothing more will happen here: whoever watches gets to the end."""
+        for watcher in self._watchers:
+            watcher.end()
 
     @contextmanager
     def watch(self) -> Iterator[AsyncIterator[Event]]:
@@ -90,6 +100,11 @@ class _Watcher:
     def __init__(self) -> None:
         self._waiting: deque[Event] = deque(maxlen=_MOST_WAITING)
         self._news = asyncio.Event()
+        self._is_over = False
+
+    def end(self) -> None:
+        self._is_over = True
+        self._news.set()
 
     def take(self, event: Event) -> None:
         self._waiting.append(event)
@@ -100,6 +115,8 @@ class _Watcher:
 
     async def __anext__(self) -> Event:
         while not self._waiting:
+            if self._is_over:
+                raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()
         return self._waiting.popleft()

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, HTTPException, Path, Request, Response
+from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from dppp import __version__
 from dppp.errors import (
+    Abandoned,
     AllowanceExceeded,
     BatchAborted,
     BatchStoreUnavailable,
@@ -27,24 +28,33 @@ from dppp.errors import (
     NotReleased,
     RunnerStopped,
     TooManyRows,
+    UncertifiedError,
 )
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.event_stream import stream_events
 from dppp.service.gateway_models import (
     BatchState,
     Budget,
+    Examples,
     Health,
     Labels,
     NewBatch,
+    PlannedNoise,
+    PlanQuestion,
     Problem,
+    RecentBatch,
+    RecentQuestion,
     TaskTerms,
     TeacherView,
+    Verification,
 )
 from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
+from dppp.service.page_files import add_page
 from dppp.service.querier_desk import QuerierDesk, describe_task
 from dppp.service.queriers import Querier, find_querier
 from dppp.service.request_limit import BodyLimit
+from dppp.service.safe_headers import SafeHeaders
 
 _STATUS = (
     (JobUnknown, 404),
@@ -52,11 +62,13 @@ _STATUS = (
     (NotReleased, 409),
     (BatchAborted, 410),
     (AllowanceExceeded, 403),
+    (Abandoned, 503),
     (Busy, 503),
     (BatchStoreUnavailable, 503),
     (RunnerStopped, 503),
     (TooManyRows, 413),
     (InputError, 422),
+    (UncertifiedError, 422),
     (DpppError, 500),
 )
 _RETRY_SECONDS = "30"
@@ -79,9 +91,15 @@ def make_gateway(
     queriers: Sequence[Querier],
     most_rows: int,
     most_body_bytes: int = 64 * 2**20,
+    page: bool = False,
+    examples: Sequence[Sequence[float]] = (),
+    insecure_testing: bool = False,
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
 ) -> FastAPI:
-    """The application; `runner` is started by whoever serves it."""
+    """The application; `runner` is started by whoever serves it.
+
+    With `page` it shows the page at /; `examples` are rows that anybody with a token may see.
+    """
     app = FastAPI(
         title="dppp gateway",
         version=__version__,
@@ -92,7 +110,8 @@ def make_gateway(
     )
     _translate_errors(app)
     app.add_middleware(BodyLimit, most_bytes=most_body_bytes)
-    desk = QuerierDesk(runner, jobs, most_rows)
+    app.add_middleware(SafeHeaders)
+    desk = QuerierDesk(runner, jobs, most_rows, insecure_testing=insecure_testing)
     bearer = HTTPBearer(auto_error=False, description="A querier's token.")
 
     def known(
@@ -104,7 +123,11 @@ def make_gateway(
         return found
 
     _add_reads(app, desk, known)
+    _add_planning(app, desk, known, examples)
     _add_batches(app, desk, known)
+    _add_releases(app, desk, known)
+    if page:
+        add_page(app)
     return app
 
 
@@ -141,6 +164,26 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         return stream_events(desk.runner.hub)
 
 
+def _add_planning(
+    app: FastAPI, desk: QuerierDesk, known: Known, examples: Sequence[Sequence[float]]
+) -> None:
+    """What costs no budget: plans, and examples to ask about."""
+
+    @app.get("/api/plan", responses=_problems(401, 422, 503))
+    async def plan(
+        request: Request,
+        question: Annotated[PlanQuestion, Query()],
+        _: Annotated[Querier, Depends(known)],
+    ) -> PlannedNoise:
+        """One family of noise for a federation that might be."""
+        return await desk.plan(question, request.is_disconnected)
+
+    @app.get("/api/examples", responses=_problems(401))
+    async def rows(_: Annotated[Querier, Depends(known)]) -> Examples:
+        """Rows to try the task with; often none."""
+        return Examples(rows=[list(row) for row in examples])
+
+
 def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     """From rows to labels."""
     own = _problems(401, 404, 422, 503)
@@ -154,12 +197,32 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         """Ask for labels. The same rows under the same Idempotency-Key are charged once."""
         return await desk.submit(querier, batch, key or secrets.token_urlsafe(24))
 
+    @app.get("/api/batches", responses=_problems(401, 422, 503))
+    async def recent(
+        querier: Annotated[Querier, Depends(known)],
+        question: Annotated[RecentQuestion, Query()],
+    ) -> list[RecentBatch]:
+        """Your last batches, the newest first."""
+        return await desk.recent(querier, question.limit)
+
     @app.get("/api/batches/{batch}", responses=own)
     async def state(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> BatchState:
         """How far a batch is."""
         return await desk.state(querier, JobId(bytes.fromhex(batch)))
 
-    @app.get("/api/batches/{batch}/labels", responses=own | _problems(409, 410))
+    @app.get("/api/batches/{batch}/events", responses=own, response_class=StreamingResponse)
+    async def progress(
+        batch: BatchName, querier: Annotated[Querier, Depends(known)]
+    ) -> StreamingResponse:
+        """How a batch goes on, as server-sent events, to its end."""
+        return await desk.follow(querier, JobId(bytes.fromhex(batch)))
+
+
+def _add_releases(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
+    """What a batch came to."""
+    own = _problems(401, 404, 409, 410, 422, 503)
+
+    @app.get("/api/batches/{batch}/labels", responses=own)
     async def labels(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Labels:
         """The labels, once released."""
         return await desk.labels(querier, JobId(bytes.fromhex(batch)))
@@ -167,7 +230,6 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     @app.get(
         "/api/batches/{batch}/transcript",
         responses=own
-        | _problems(409, 410)
         | {200: {"content": {"application/octet-stream": {}}, "description": "For dppp verify."}},
         response_class=Response,
     )
@@ -176,12 +238,13 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         data = await desk.jobs.transcript(querier.name, JobId(bytes.fromhex(batch)))
         return Response(data, media_type="application/octet-stream")
 
-    @app.get("/api/batches/{batch}/events", responses=own, response_class=StreamingResponse)
-    async def progress(
-        batch: BatchName, querier: Annotated[Querier, Depends(known)]
-    ) -> StreamingResponse:
-        """How a batch goes on, as server-sent events, to its end."""
-        return await desk.follow(querier, JobId(bytes.fromhex(batch)))
+    @app.get("/api/batches/{batch}/verification", responses=own)
+    async def verification(
+        request: Request, batch: BatchName, querier: Annotated[Querier, Depends(known)]
+    ) -> Verification:
+        """What `dppp verify` says about the transcript here; run it at home to be sure."""
+        identifier = JobId(bytes.fromhex(batch))
+        return await desk.verification(querier, identifier, request.is_disconnected)
 
 
 def _translate_errors(app: FastAPI) -> None:

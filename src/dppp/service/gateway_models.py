@@ -1,12 +1,16 @@
 """What goes over HTTP between a querier and the gateway, as OpenAPI describes it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from dppp.service.events import Stage
+from dppp.service.job import MOST_RECENT
 
 Row = Annotated[list[FiniteFloat], Field(description="A number for each feature, in order.")]
+
+FEW_LABELS = 5
+"""Labels of a batch in a list of batches; all of them are at /api/batches/…/labels."""
 
 
 class _Sent(BaseModel):
@@ -61,6 +65,78 @@ class Labels(BaseModel):
     labels: list[Label]
 
 
+class StageTime(BaseModel):
+    """When a batch reached a stage, in seconds since 1970."""
+
+    stage: Stage
+    at: float
+
+
+class RecentBatch(BaseModel):
+    """A batch of yours: how far it is, when it got there, and its first few labels."""
+
+    state: BatchState
+    times: list[StageTime] = Field(description="As far as this process saw it itself.")
+    labels: list[Label] = Field(description=f"The first {FEW_LABELS}, once released.")
+
+
+class Verification(BaseModel):
+    """What the aggregator found when it checked its own transcript: check it yourself as well."""
+
+    is_verified: bool
+    checks: list[str] = Field(description="Those that hold, in their order.")
+    ballots: int
+    reason: str | None
+    command: str = Field(description="What to run on the transcript, at home.")
+
+
+class Examples(BaseModel):
+    """Rows to try the task with, if the aggregator has any to show."""
+
+    rows: list[Row]
+
+
+class RecentQuestion(BaseModel):
+    """How many of the last batches to list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: int = Field(default=20, ge=1, le=MOST_RECENT)
+
+
+class PlanQuestion(BaseModel):
+    """A federation that might be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    teachers: int = Field(ge=2, le=1_000)
+    colluders: int = Field(ge=0, le=1_000)
+    dropouts: int = Field(ge=0, le=1_000)
+    epsilon: float = Field(ge=0.05, le=32)
+    delta: float = Field(ge=1e-10, le=0.1)
+    queries: int = Field(ge=1, le=1_000)
+    classes: int = Field(ge=2, le=100)
+    margin: float = Field(ge=0.01, le=1, description="Lead of the winner, as a part of all votes.")
+    noise: Literal["skellam", "polya", "binomial", "discrete-gaussian"]
+    calibration: Literal["exact", "paper"] = "exact"
+
+
+class PlannedNoise(BaseModel):
+    """One family of noise: what it promises, what it delivers, and how often the label is right."""
+
+    noise: str
+    calibration: str
+    honest_shares: int
+    threshold: int
+    variance: float = Field(description="Of the honest shares, per class.")
+    tally_variance: float = Field(description="Of the shares of all teachers, per class.")
+    promised_delta: float
+    exact_delta: float | None = Field(description="Null where it is too wide to be worked out.")
+    is_certified: bool
+    accuracy: float | None
+    accuracy_without_noise: float
+
+
 class TaskTerms(BaseModel):
     """What all parties agreed on."""
 
@@ -105,6 +181,7 @@ class TeacherView(BaseModel):
     answered_at: float | None
     ballots: int
     missed: int
+    has_missed_last: bool
 
 
 class Health(BaseModel):

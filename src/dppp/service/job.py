@@ -13,6 +13,9 @@ JobId = NewType("JobId", bytes)
 KNOWN = -1
 """The position of a row that was answered from the store and is in no batch."""
 
+MOST_RECENT = 50
+"""Jobs of each querier that are listed; the others are found by their ids."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:

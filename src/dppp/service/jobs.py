@@ -9,7 +9,7 @@ job and are charged once. Allowances here keep queriers apart; the budget itself
 import asyncio
 import secrets
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.events import Stage
-from dppp.service.job import KNOWN, Job, JobId, JobStatus, job_id
+from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
 
@@ -71,6 +71,9 @@ class Jobs:
         self._deadline_seconds = deadline_seconds
         self._clock = clock
         self._charged: Counter[str] = Counter()
+        self._recent: defaultdict[str, deque[JobId]] = defaultdict(
+            lambda: deque(maxlen=MOST_RECENT)
+        )
         self._counted = 0
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
@@ -134,6 +137,11 @@ class Jobs:
         """Queries spent by a querier, or by all."""
         await self._catch_up()
         return sum(self._charged.values()) if querier is None else self._charged[querier]
+
+    async def recent(self, querier: str, limit: int) -> list[JobId]:
+        """The last jobs of a querier, the newest first."""
+        await self._catch_up()
+        return list(reversed(self._recent[querier]))[:limit]
 
     async def left(self, querier: str) -> int:
         """Queries that this querier may still spend."""
@@ -227,6 +235,7 @@ class Jobs:
                 job = await self._find(JobId(key))
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
+                self._recent[job.querier].append(JobId(key))
                 self._counted += 1
 
 

@@ -2,38 +2,63 @@
 
 import asyncio
 import functools
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows
 from dppp.privacy.accounting import Spending, account
+from dppp.protocol.release import Answer
 from dppp.protocol.task import Task
 from dppp.service.batch_runner import BatchRunner
+from dppp.service.checking import check_transcript
 from dppp.service.event_stream import stream_events
-from dppp.service.events import BatchEvent, Event
+from dppp.service.events import BatchEvent, Event, Stage
 from dppp.service.gateway_models import (
+    FEW_LABELS,
     BatchState,
     Budget,
     Health,
     Label,
     Labels,
     NewBatch,
+    PlannedNoise,
+    PlanQuestion,
+    RecentBatch,
+    StageTime,
     TaskTerms,
     TeacherView,
+    Verification,
 )
 from dppp.service.job import JobId, JobStatus
 from dppp.service.jobs import Jobs
+from dppp.service.one_at_a_time import IsGone, OneAtATime
+from dppp.service.planner import plan_noise
 from dppp.service.queriers import Querier
+
+_MOST_ENDED = 1_000
+_MOST_WAITING = 32
+"""Plans, and transcripts to check, that wait for their turn."""
 
 
 class QuerierDesk:
     """What the routes do, apart from HTTP."""
 
-    def __init__(self, runner: BatchRunner, jobs: Jobs, most_rows: int) -> None:
+    def __init__(
+        self, runner: BatchRunner, jobs: Jobs, most_rows: int, *, insecure_testing: bool = False
+    ) -> None:
         self.runner = runner
         self.jobs = jobs
         self._most_rows = most_rows
+        self._insecure_testing = insecure_testing
+        self._ended: OrderedDict[JobId, RecentBatch] = OrderedDict()
+        self._plans: OneAtATime[PlanQuestion, PlannedNoise] = OneAtATime(
+            most_waiting=_MOST_WAITING, most_kept=1_000
+        )
+        self._verifications: OneAtATime[JobId, Verification] = OneAtATime(
+            most_waiting=_MOST_WAITING, most_kept=1_000
+        )
 
     def health(self) -> Health:
         """Whether this gateway can do its work."""
@@ -71,6 +96,7 @@ class QuerierDesk:
                 answered_at=state.answered_at,
                 ballots=state.ballots,
                 missed=state.missed,
+                has_missed_last=state.has_missed_last,
             )
             for index, state in self.runner.teachers.items()
         ]
@@ -94,11 +120,49 @@ class QuerierDesk:
         """The labels, once released."""
         names = self.runner.task.class_names
         answers = await self.jobs.answers(querier.name, identifier)
-        labels = [
-            Label(label=None if each.label is None else names[each.label], counts=list(each.counts))
-            for each in answers
-        ]
-        return Labels(classes=list(names), labels=labels)
+        return Labels(classes=list(names), labels=_labels(names, answers))
+
+    async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
+        """The last batches of this querier, the newest first."""
+        found = await self.jobs.recent(querier.name, limit)
+        return [await self._recent_batch(querier, identifier) for identifier in found]
+
+    async def _recent_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
+        """Read once when it is over: a page asks often, and a transcript may be long."""
+        if identifier not in self._ended:
+            found = await self._read_batch(querier, identifier)
+            if found.state.stage not in (Stage.RELEASED, Stage.ABORTED):
+                return found
+            self._ended[identifier] = found
+            if len(self._ended) > _MOST_ENDED:
+                self._ended.popitem(last=False)
+        return self._ended[identifier]
+
+    async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
+        state = await self.state(querier, identifier)
+        times = self.runner.hub.stage_times.of(state.batch or "")
+        answers: Sequence[Answer] = ()
+        if state.stage is Stage.RELEASED:
+            answers = (await self.jobs.answers(querier.name, identifier))[:FEW_LABELS]
+        return RecentBatch(
+            state=state,
+            times=[StageTime(stage=Stage(stage), at=at) for stage, at in times.items()],
+            labels=_labels(self.runner.task.class_names, answers),
+        )
+
+    async def verification(
+        self, querier: Querier, identifier: JobId, is_gone: IsGone
+    ) -> Verification:
+        """Check the transcript of a batch here; the querier should do so at home as well."""
+        transcript = await self.jobs.transcript(querier.name, identifier)
+        check = functools.partial(
+            check_transcript, transcript, insecure_testing=self._insecure_testing
+        )
+        return await self._verifications.find(identifier, check, is_gone)
+
+    async def plan(self, question: PlanQuestion, is_gone: IsGone) -> PlannedNoise:
+        """One family of noise for a federation that might be."""
+        return await self._plans.find(question, functools.partial(plan_noise, question), is_gone)
 
     async def follow(self, querier: Querier, identifier: JobId) -> StreamingResponse:
         """The events of one batch, to its end."""
@@ -112,6 +176,13 @@ class QuerierDesk:
             return isinstance(event, BatchEvent) and event.batch == name
 
         return stream_events(self.runner.hub, is_wanted=is_own, is_over=ended)
+
+
+def _labels(names: Sequence[str], answers: Sequence[Answer]) -> list[Label]:
+    return [
+        Label(label=None if each.label is None else names[each.label], counts=list(each.counts))
+        for each in answers
+    ]
 
 
 def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:

@@ -1,0 +1,31 @@
+"""A server whose streams of events end when it stops, so that nobody who watches holds it up."""
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from dppp.service.events import EventHub
+
+_STOP_SECONDS = 5
+
+
+class GracefulServer(uvicorn.Server):
+    """Serves one application on a socket that listens already."""
+
+    def __init__(self, app: FastAPI, hub: EventHub) -> None:
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_STOP_SECONDS)
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then stop as uvicorn does."""
+        self._hub.end()
+        await super().shutdown(sockets)
+
+    def run_until_stopped(self, listening: socket.socket) -> None:
+        """Until SIGTERM or Ctrl-C, which is how one leaves and no failure."""
+        try:
+            self.run([listening])
+        except KeyboardInterrupt:
+            return

@@ -1,0 +1,85 @@
+// The answer: label, noisy counts, the price before and after; or a polite no.
+
+import { countBars, marginWords } from "./bars.js";
+import { byId, make, setText } from "./dom.js";
+import { offer } from "./gateway.js";
+import { markOf } from "./verification.js";
+import { chance, figure, several, whole } from "./words.js";
+
+const SHOWN_ROWS = 20;
+
+export function drawPrice(rows, budget) {
+  if (!budget) return setText(byId("price"), "");
+  const left = `${whole(budget.left_to_you)} of ${whole(budget.queries)} left`;
+  setText(
+    byId("price"),
+    rows ? `Costs ${several(rows, "query", "queries")} at most, ${left}. What was released before is free.` : `${left}.`,
+  );
+}
+
+export function hideAnswer() {
+  byId("answer").hidden = true;
+  byId("refusal").hidden = true;
+}
+
+export function drawAnswer(found, state, before, after) {
+  const shown = found.labels.slice(0, SHOWN_ROWS);
+  const single = found.labels.length === 1;
+  byId("answer-body").replaceChildren(
+    make("div", { class: "rows" }, ...shown.map((answer) => answerNode(found.classes, answer, single))),
+  );
+  if (found.labels.length > SHOWN_ROWS) {
+    byId("answer-body").append(make("p", { class: "quiet", text: `and ${found.labels.length - SHOWN_ROWS} more` }));
+  }
+  drawCost(state, before, after);
+  byId("answer-links").replaceChildren(...linksOf(found, state, single));
+  byId("answer").hidden = false;
+}
+
+function answerNode(classes, answer, isBig) {
+  const label = answer.label ?? "No answer";
+  const kind = answer.label === null ? " abstained" : "";
+  return make(
+    "div",
+    {},
+    make("p", { class: (isBig ? "big" : "won") + kind, "data-label": label, text: label }),
+    make("p", { class: "margin", text: `noisy counts, ${marginWords(answer)}` }),
+    countBars(classes, answer),
+  );
+}
+
+function drawCost(state, before, after) {
+  const rows = [
+    ["", "before", "after"],
+    ["queries left to you", whole(before.left_to_you), whole(after.left_to_you)],
+    [`ε spent at δ = ${chance(after.delta)}`, figure(before.epsilon_spent), figure(after.epsilon_spent)],
+  ];
+  const cells = rows.flatMap(([name, ...values], place) => [
+    make("dt", { text: name }),
+    ...values.map((value) => make("dd", { class: place ? null : "head", text: value })),
+  ]);
+  byId("cost").replaceChildren(...cells);
+  byId("cost").dataset.charged = String(state.charged);
+}
+
+function linksOf(found, state, isSingle) {
+  const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state), make("span", { class: "quiet small", text: " by the aggregator; click and run dppp verify to be sure" })];
+  if (!isSingle) {
+    const text = ["label", ...found.labels.map((answer) => JSON.stringify(answer.label ?? ""))].join("\n") + "\n";
+    const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");
+    links.push(" ", make("button", { type: "button", class: "mark plain", text: "labels as CSV", onclick: save }));
+  }
+  return links;
+}
+
+const NEXT = {
+  403: "The budget protects the people in the teachers' data, so nobody can add to it here. Rows that were released before stay free; for more, the parties agree on a new task.",
+  410: "Ask again when the teachers are back; it will be charged anew.",
+  503: "Ask again in half a minute.",
+};
+
+export function showRefusal(reason, status) {
+  setText(byId("refusal-reason"), reason);
+  setText(byId("refusal-next"), NEXT[status] ?? "");
+  byId("refusal").hidden = false;
+}

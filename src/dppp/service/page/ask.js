@@ -1,0 +1,82 @@
+// Asking: rows go out, a label comes back, and what it cost stands beside it.
+
+import { drawAnswer, drawPrice, hideAnswer, showRefusal } from "./answer_view.js";
+import { startDrawing, startFields, startFile } from "./ask_ways.js";
+import { byId, setText } from "./dom.js";
+import { Refused, get, post } from "./gateway.js";
+
+const POLL_MILLISECONDS = 250;
+const WORDS = {
+  votes: () => "The teachers are asked.",
+  ballots: (state, task) => `${state.ballots} of ${task.teachers} ballots are in.`,
+  tally: () => "The ballots are added up, still encrypted.",
+  shares: (state, task) => `The tally is opened together: ${state.shares} of ${task.threshold} shares.`,
+};
+
+export async function startAsk(task, refresh) {
+  const ways = {};
+  const rows = () => ways[chosenWay()]?.() ?? [];
+  const changed = () => showPrice(rows());
+  const { rows: examples } = await get("/api/examples").catch(() => ({ rows: [] }));
+  ways.fields = startFields(task, examples, changed);
+  ways.file = startFile(task, changed);
+  const drawing = startDrawing(task, changed);
+  if (drawing) ways.draw = drawing;
+  chooseWay(ways, drawing ? "draw" : "fields", changed);
+  byId("ask-now").addEventListener("click", async () => {
+    byId("ask-now").disabled = true;
+    await askFor(task, rows());
+    byId("ask-now").disabled = false;
+    refresh();
+    changed();
+  });
+}
+
+const chosenWay = () => document.querySelector("#ways input:checked")?.value;
+
+function chooseWay(ways, first, changed) {
+  const show = () => {
+    for (const way of ["draw", "fields", "file"]) byId(`way-${way}`).hidden = way !== chosenWay();
+    changed();
+  };
+  for (const input of document.querySelectorAll("#ways input")) {
+    input.parentElement.hidden = !(input.value in ways);
+    input.checked = input.value === first;
+    input.addEventListener("change", show);
+  }
+  show();
+}
+
+async function showPrice(rows) {
+  byId("ask-now").disabled = rows.length === 0;
+  drawPrice(rows.length, await get("/api/budget").catch(() => null));
+}
+
+async function askFor(task, rows) {
+  hideAnswer();
+  try {
+    const before = await get("/api/budget");
+    const state = await untilOver(task, await send(rows));
+    const after = await get("/api/budget");
+    if (state.stage === "aborted") return showRefusal(`The batch was aborted: ${state.reason}`, 410);
+    drawAnswer(await get(`/api/batches/${state.id}/labels`), state, before, after);
+  } catch (error) {
+    showRefusal(error.message, error instanceof Refused ? error.status : 0);
+  } finally {
+    setText(byId("ask-status"), "");
+  }
+}
+
+function send(rows) {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return post("/api/batches", { rows }, { "Idempotency-Key": key });
+}
+
+async function untilOver(task, state) {
+  while (state.stage in WORDS) {
+    setText(byId("ask-status"), WORDS[state.stage](state, task));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
+    state = await get(`/api/batches/${state.id}`);
+  }
+  return state;
+}

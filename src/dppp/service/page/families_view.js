@@ -1,0 +1,64 @@
+// One block a family of noise: accuracy as a bar, variance, and δ promised against delivered.
+
+import { byId, make, setPart } from "./dom.js";
+import { FAMILIES } from "./plan_terms.js";
+import { NOISES, chance, figure, percent } from "./words.js";
+
+const LEAST_DELTA = -12; // of ten, at the left end of the bars
+
+const keyOf = ({ noise, calibration }) => `${noise}-${calibration}`;
+const titleOf = ({ noise, calibration }) => NOISES[noise] + (calibration === "paper" ? ", as in the paper" : "");
+
+export function startFamilies() {
+  byId("families").append(...FAMILIES.map((family) => make("article", { class: "family", id: `family-${keyOf(family)}` })));
+}
+
+// `found` is "waiting", what the gateway planned, or in words why it did not.
+export function drawFamily(family, found) {
+  const block = byId(`family-${keyOf(family)}`);
+  block.dataset.state = found === "waiting" ? "waiting" : "done";
+  if (found === "waiting" && block.children.length) return;
+  const isPlanned = typeof found === "object";
+  block.dataset.kept = isPlanned && found.exact_delta !== null && !found.is_certified ? "no" : "yes";
+  const header = make("header", {}, make("b", { text: titleOf(family) }), make("span", { text: isPlanned ? accuracyWords(found) : "" }));
+  block.replaceChildren(header, ...(isPlanned ? plannedNodes(found) : [make("p", { text: found === "waiting" ? "…" : found })]));
+}
+
+const accuracyWords = (found) => (found.accuracy === null ? "drowned in noise" : `${percent(found.accuracy)} right`);
+
+function plannedNodes(found) {
+  const fill = make("span");
+  setPart(fill, found.accuracy ?? 0);
+  const limit = make("i");
+  limit.style.setProperty("--at", String(Math.min(found.accuracy_without_noise, 0.995)));
+  const bar = make("div", { class: "track", role: "img", "aria-label": accuracyWords(found) }, fill, limit);
+  const variance = make("p", { text: `variance ${figure(found.variance)} of the honest shares, ${figure(found.tally_variance)} in a tally of all` });
+  return [bar, variance, found.calibration === "paper" ? promiseNode(found) : make("p", { text: deltaWords(found) })];
+}
+
+const deltaWords = (found) => `δ promised ${chance(found.promised_delta)}, delivered ${chance(found.exact_delta)}`;
+
+function promiseNode(found) {
+  if (found.exact_delta === null) return make("p", { text: "δ delivered: far below the promise, with noise far beyond need" });
+  const node = make("div", { class: "promise" });
+  for (const [word, delta] of [["promised", found.promised_delta], ["delivered", found.exact_delta]]) {
+    const fill = make("span");
+    setPart(fill, delta > 0 ? 1 - Math.log10(delta) / LEAST_DELTA : 0);
+    node.append(make("span", { text: `δ ${word}` }), make("div", { class: `track ${word}` }, fill), make("span", { text: chance(delta) }));
+  }
+  node.append(make("strong", { class: found.is_certified ? "good" : "bad", text: found.is_certified ? "kept" : "broken" }));
+  return node;
+}
+
+export function drawBest(found, otherwise = "…") {
+  const certified = found.filter((each) => each.is_certified && each.accuracy !== null);
+  const place = byId("plan-best");
+  if (!certified.length) return (place.textContent = otherwise);
+  const best = certified.reduce((one, other) => (other.variance < one.variance ? other : one));
+  place.replaceChildren(
+    make("strong", { text: `${titleOf(best)} noise` }),
+    ` of variance ${figure(best.variance)} keeps the promise with the least noise: the right label in `,
+    make("strong", { text: percent(best.accuracy) }),
+    ` of queries with such a lead, ${percent(best.accuracy_without_noise)} without noise.`,
+  );
+}

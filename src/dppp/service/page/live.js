@@ -1,0 +1,60 @@
+// The live view: one stream of events, and what has to be asked anew when a batch ends.
+
+import { byId, setData, setText } from "./dom.js";
+import { drawBudget } from "./budget_view.js";
+import { drawFlights, hasOpenFlight } from "./flights_view.js";
+import { gatewayNow, get } from "./gateway.js";
+import { LiveState } from "./live_state.js";
+import { paintSoon } from "./paint.js";
+import { drawReleases } from "./releases_view.js";
+import { follow } from "./stream.js";
+import { drawTeachers } from "./teachers_view.js";
+import { atMostEvery } from "./throttle.js";
+
+const CONNECTION = { open: "live", lost: "reconnecting …", refused: "token refused" };
+const SHOWN_RELEASES = 12;
+
+export function startLive(task) {
+  const state = new LiveState();
+  const known = { budget: null, batches: [] };
+  const draw = () => {
+    state.forgetSilent(gatewayNow());
+    drawTeachers(state);
+    drawFlights(state);
+    if (known.budget) drawBudget(known.budget);
+    drawReleases(task.classes, known.batches);
+    setData(byId("connection"), "events", String(state.events));
+  };
+  const refresh = atMostEvery(1000, async () => {
+    await refreshAll(state, known);
+    paintSoon(draw);
+  });
+  follow("/api/events", {
+    onEvent: (event) => {
+      if (state.apply(event)) refresh();
+      paintSoon(draw);
+    },
+    onState: (word) => {
+      setData(byId("connection"), "state", word);
+      setText(byId("connection"), CONNECTION[word]);
+      if (word === "open") refresh();
+    },
+  });
+  setInterval(() => paintSoon(draw), 1000);
+  setInterval(() => hasOpenFlight(state) && paintSoon(draw), 100);
+  return refresh;
+}
+
+async function refreshAll(state, known) {
+  try {
+    const [teachers, budget, batches] = await Promise.all([
+      get("/api/teachers"),
+      get("/api/budget"),
+      get(`/api/batches?limit=${SHOWN_RELEASES}`),
+    ]);
+    state.setTeachers(teachers);
+    Object.assign(known, { budget, batches });
+  } catch {
+    // The stream says whether the gateway is there; when it is back, this runs again.
+  }
+}

@@ -1,0 +1,65 @@
+// What the page knows of teachers and batches, changed by events; bounded whatever comes.
+
+const MOST_FLIGHTS = 4;
+const SILENT_SECONDS = 900;
+const ENDED = ["released", "aborted"];
+
+export class LiveState {
+  constructor() {
+    this.teachers = new Map();
+    this.flights = new Map();
+    this.events = 0;
+  }
+
+  setTeachers(views) {
+    this.teachers = new Map(views.map((view) => [view.teacher, view]));
+  }
+
+  // Returns whether a batch came to its end, so that budget and releases have changed.
+  apply(event) {
+    this.events += 1;
+    if (event.kind === "teacher") {
+      const teacher = this.teachers.get(event.teacher);
+      if (teacher) Object.assign(teacher, { is_online: event.is_online, heard_at: event.at });
+      return false;
+    }
+    this.#applyToFlight(event);
+    if (event.stage === "ballots") this.#noteAnswer(event);
+    return ENDED.includes(event.stage);
+  }
+
+  #applyToFlight(event) {
+    const flight = this.flights.get(event.batch) ?? { batch: event.batch, queries: event.queries, stages: {} };
+    const earlier = flight.stages[event.stage];
+    flight.stages[event.stage] = { at: earlier?.at ?? event.at, last: event.at, done: event.done, of: event.of };
+    flight.stage = event.stage;
+    flight.reason = event.reason;
+    flight.isOver = ENDED.includes(event.stage);
+    this.flights.set(event.batch, flight);
+    this.#forgetOldest();
+  }
+
+  // Those that are over go first.
+  #forgetOldest() {
+    while (this.flights.size > MOST_FLIGHTS) {
+      const over = [...this.flights.values()].find((flight) => flight.isOver);
+      this.flights.delete((over ?? this.flights.values().next().value).batch);
+    }
+  }
+
+  // The end of a batch may be among the events that a slow reader loses.
+  forgetSilent(now) {
+    for (const flight of this.flights.values()) {
+      if (!flight.isOver && flight.stages[flight.stage].last < now - SILENT_SECONDS) this.flights.delete(flight.batch);
+    }
+  }
+
+  #noteAnswer(event) {
+    const teacher = this.teachers.get(event.teacher);
+    if (teacher) {
+      teacher.ballots += 1;
+      teacher.answered_at = event.at;
+      teacher.has_missed_last = false;
+    }
+  }
+}

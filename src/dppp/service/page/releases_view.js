@@ -1,0 +1,64 @@
+// This querier's last batches: labels, counts as bars, abstentions, aborts, and the mark.
+
+import { countBars, marginWords } from "./bars.js";
+import { byId, make } from "./dom.js";
+import { gatewayNow } from "./gateway.js";
+import { keepOnly, markOf } from "./verification.js";
+import { ago, several } from "./words.js";
+
+const FEW_CLASSES = 3;
+const FEW_ROWS = 2;
+let drawnBefore = "";
+
+export function drawReleases(classes, batches) {
+  const drawn = JSON.stringify(batches);
+  if (drawn === drawnBefore) return;
+  drawnBefore = drawn;
+  keepOnly(new Set(batches.map((batch) => batch.state.id)));
+  byId("releases-none").hidden = batches.length > 0;
+  byId("releases").replaceChildren(...batches.map((batch) => releaseNode(classes, batch)));
+}
+
+function releaseNode(classes, batch) {
+  const { state } = batch;
+  const price = state.charged ? `${several(state.charged, "query", "queries")} charged` : "free: known before";
+  return make(
+    "li",
+    { class: "release", "data-stage": state.stage },
+    make("div", {}, make("h3", { text: titleOf(batch) }), make("p", { class: "quiet small", text: whenWords(batch) })),
+    bodyOf(classes, batch),
+    make("div", { class: "end" }, make("div", { class: "quiet small", text: price }), endOf(state)),
+  );
+}
+
+function titleOf({ state, labels }) {
+  if (state.stage === "aborted") return "Aborted";
+  if (state.stage !== "released") return `At stage ${state.stage}`;
+  const shown = labels.map((each) => each.label ?? "abstained").join(", ");
+  return state.rows > labels.length ? `${shown}, … (${state.rows} rows)` : shown;
+}
+
+function whenWords({ times }) {
+  return times.length ? ago(gatewayNow() - times[times.length - 1].at) : "earlier";
+}
+
+function bodyOf(classes, { state, labels }) {
+  if (state.stage === "aborted") return make("p", { class: "bad", text: abortWords(state) });
+  return make("div", { class: "rows" }, ...labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer)));
+}
+
+function rowNode(classes, answer) {
+  const margin = make("p", { class: answer.label === null ? "margin abstained" : "margin", text: marginWords(answer) });
+  return make("div", {}, countBars(classes, answer, FEW_CLASSES), margin);
+}
+
+function abortWords(state) {
+  const missing = state.missing.length ? `; missing: teachers ${state.missing.join(", ")}` : "";
+  const culprits = state.culprits.length ? `; at fault: teachers ${state.culprits.join(", ")}` : "";
+  return `${state.reason}${missing}${culprits}. Its queries stay charged.`;
+}
+
+function endOf(state) {
+  if (state.stage !== "released" || state.batch === null) return "";
+  return markOf(state);
+}

@@ -1,0 +1,46 @@
+// The mark on a release: the aggregator's own check, one release after the other, and the transcript.
+
+import { make } from "./dom.js";
+import { Refused, download, get } from "./gateway.js";
+
+const found = new Map(); // by batch id; as long as the releases that are shown
+const MOST_ROWS = 200; // larger batches take the gateway too long to check unasked
+let last = Promise.resolve();
+
+export function keepOnly(ids) {
+  for (const id of found.keys()) if (!ids.has(id)) found.delete(id);
+}
+
+export function markOf(state) {
+  const mark = make("button", { type: "button", class: "mark plain", text: "transcript" });
+  mark.addEventListener("click", () => download(`/api/batches/${state.id}/transcript`, `${state.id.slice(0, 16)}.transcript`));
+  if (found.get(state.id)) show(mark, found.get(state.id));
+  else if (state.rows <= MOST_ROWS) showLater(mark, state.id);
+  return mark;
+}
+
+function showLater(mark, id) {
+  last = last.then(async () => {
+    if (!found.has(id)) await check(id);
+    show(mark, found.get(id));
+  });
+}
+
+async function check(id) {
+  try {
+    found.set(id, await get(`/api/batches/${id}/verification`));
+  } catch (error) {
+    if (error instanceof Refused && error.status !== 503) found.set(id, null);
+    // otherwise it is tried again with the next drawing
+  }
+}
+
+function show(mark, verification) {
+  if (!verification) return;
+  mark.className = verification.is_verified ? "mark" : "mark bad";
+  mark.textContent = verification.is_verified ? "✓ verified" : "✗ not verified";
+  mark.title = verification.is_verified
+    ? `The aggregator checked ${verification.checks.join(", ")} of ${verification.ballots} ballots. ` +
+      `Click for the transcript and run: ${verification.command}`
+    : verification.reason;
+}

@@ -1,0 +1,100 @@
+"""Asking on the page: draw, fill in, upload; the price before and after; the refusal."""
+
+import csv
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+from tests.page.asking import ask_by_drawing, ask_first_example
+from tests.page.browsers import keep_screenshot
+from tests.page.federations import CLASSES, FEW_QUERIES, found_digits, learned, show
+
+from dppp.learning.local_models import digits
+
+
+def write_csv(path: Path, rows: list[tuple[float, ...]], *, more: bool = False) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(["a note, quoted"] if more else []), *digits().features])
+        writer.writerows([*(['say "hi"'] if more else []), *row] for row in rows)
+    return path
+
+
+def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Browser) -> None:
+    with show(found_digits()) as shown, shown.opened(browser) as page:
+        before = page.locator("#queries-left")
+        expect(before).to_have_text("30")
+        ask_by_drawing(page, "3")
+        label = page.locator("#answer-body [data-label]")
+        assert label.get_attribute("data-label") in CLASSES
+        expect(page.locator("#answer-body .bars output")).to_have_count(10)
+        expect(page.locator("#cost")).to_have_attribute("data-charged", "1")
+        expect(page.locator("#cost dd")).to_contain_text(["before", "after", "30", "29", "0"])
+        expect(page.locator("#answer .mark")).to_have_text("✓ verified")
+        keep_screenshot(page, "ask")
+        page.click("nav a[href='#live']")
+        expect(before).to_have_text("29")
+
+
+def test_past_the_budget_the_page_says_no_politely_and_what_was_released_stays_free(
+    browser: Browser,
+) -> None:
+    with show(found_digits(queries=FEW_QUERIES)) as shown, shown.opened(browser, 403) as page:
+        for digit in ("3", "5"):
+            ask_by_drawing(page, digit)
+        page.click("#pad-clear")
+        page.mouse.click(300, 400)
+        page.click("#ask-now")
+        expect(page.locator("#refusal")).to_be_visible()
+        expect(page.locator("#refusal-reason")).to_contain_text("0 are left")
+        expect(page.locator("#refusal-next")).to_contain_text("nobody can add to it here")
+        keep_screenshot(page, "refusal")
+        ask_by_drawing(page, "5")
+        expect(page.locator("#answer-links")).to_contain_text("Free")
+        expect(page.locator("#refusal")).to_be_hidden()
+
+
+def test_the_fields_can_be_filled_by_an_example_and_asked(digits_page: Page) -> None:
+    digits_page.click("nav a[href='#ask']")
+    digits_page.click("#ways >> text=Fields")
+    expect(digits_page.locator("#ask-now")).to_be_disabled()
+    ask_first_example(digits_page)
+    expect(digits_page.locator("#answer")).to_be_visible()
+
+
+def test_a_csv_file_is_read_here_and_answered_row_by_row(digits_page: Page, tmp_path: Path) -> None:
+    rows = list(learned()[1][10:13])
+    digits_page.click("nav a[href='#ask']")
+    digits_page.click("#ways >> text=CSV")
+    digits_page.set_input_files("#file", write_csv(tmp_path / "ask.csv", rows, more=True))
+    expect(digits_page.locator("#file-line")).to_have_text("3 rows read; not sent: a note, quoted")
+    with digits_page.expect_request(lambda request: request.method == "POST") as posting:
+        digits_page.click("#ask-now")
+    assert posting.value.post_data_json == {"rows": [list(row) for row in rows]}
+    expect(digits_page.locator("#answer-body [data-label]")).to_have_count(3)
+    with digits_page.expect_download() as downloading:
+        digits_page.click("text=labels as CSV")
+    labels = Path(downloading.value.path()).read_text().split()
+    assert labels[0] == "label"
+    assert len(labels) == 4
+
+
+def test_a_file_that_cannot_be_used_is_explained_by_line(digits_page: Page, tmp_path: Path) -> None:
+    digits_page.click("nav a[href='#ask']")
+    digits_page.click("#ways >> text=CSV")
+    line = digits_page.locator("#file-line")
+    for place, (text, reason) in enumerate(
+        (
+            ("", "empty"),
+            ("a,b\n1,2\n", "no column “pixel_0_0” and 63 more"),
+            (",".join(digits().features) + "\n", "no rows"),
+            (
+                ",".join(digits().features) + "\n" + "x," * 63 + "1\n",
+                "line 2, column “pixel_0_0”: “x”",
+            ),
+        )
+    ):
+        path = tmp_path / f"bad-{place}.csv"
+        path.write_text(text)
+        digits_page.set_input_files("#file", path)
+        expect(line).to_contain_text(reason)
+        expect(digits_page.locator("#ask-now")).to_be_disabled()

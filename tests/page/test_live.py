@@ -1,0 +1,90 @@
+"""What the page shows of a federation at work."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+from tests.page.asking import ask_by_drawing, ask_first_example
+from tests.page.browsers import keep_screenshot
+from tests.page.federations import found_digits, show
+
+from dppp.protocol.transcript import verify_transcript
+
+
+def test_a_failing_teacher_turns_grey_and_the_batch_is_released_all_the_same(
+    browser: Browser,
+) -> None:
+    with show(found_digits()) as shown, shown.opened(browser) as page:
+        teacher = page.locator("[data-teacher='3']")
+        expect(teacher).to_have_attribute("data-state", "on")
+        ask_by_drawing(page, "0")
+        shown.embedded.channel.silent |= {3}
+        ask_by_drawing(page, "1")
+        page.click("nav a[href='#live']")
+        expect(teacher).to_have_attribute("data-state", "missed")
+        expect(teacher).to_contain_text("missed 1")
+        expect(page.locator("[data-teacher='2']")).to_have_attribute("data-state", "on")
+        expect(page.locator(".release .mark").first).to_have_text("✓ verified")
+        keep_screenshot(page, "live")
+        shown.find_silent(3)
+        expect(teacher).to_have_attribute("data-state", "off")
+        expect(page.locator("#teachers-online")).to_have_text("6 of 7 online")
+
+
+def test_a_batch_passes_its_stages_with_times(digits_page: Page) -> None:
+    ask_by_drawing(digits_page, "7")
+    digits_page.click("nav a[href='#live']")
+    flight = digits_page.locator(".flight").first
+    expect(flight).to_contain_text("released")
+    for stage in ("votes", "ballots", "tally", "shares", "release"):
+        expect(flight.locator(f"[data-stage={stage}]")).to_have_attribute("data-state", "done")
+    expect(flight.locator("[data-stage=ballots]")).to_contain_text("7/7")
+    expect(flight.locator("[data-stage=release]")).to_contain_text(" s")
+
+
+def test_a_release_is_marked_verified_and_its_transcript_verifies_here(
+    digits_page: Page, tmp_path: Path
+) -> None:
+    ask_by_drawing(digits_page, "4")
+    digits_page.click("nav a[href='#live']")
+    mark = digits_page.locator(".release .mark").first
+    expect(mark).to_have_text("✓ verified")
+    with digits_page.expect_download() as downloading:
+        mark.click()
+    saved = tmp_path / "release.transcript"
+    downloading.value.save_as(saved)
+    verified = verify_transcript(saved.read_bytes(), insecure_testing=True)
+    counts = digits_page.locator(".release").first.locator(".bars output")
+    assert int(counts.first.inner_text()) == max(verified.answers[0].counts)
+    expect(digits_page.locator(".release").first.locator(".margin")).to_contain_text(
+        re.compile("ahead by|a tie")
+    )
+
+
+def test_an_abort_is_shown_with_its_reason(browser: Browser) -> None:
+    with show(found_digits(), deadline_seconds=4) as shown, shown.opened(browser) as page:
+        shown.embedded.channel.silent |= {2, 5}
+        page.click("nav a[href='#ask']")
+        ask_first_example(page)
+        expect(page.locator("#refusal-reason")).to_contain_text("aborted")
+        page.click("nav a[href='#live']")
+        expect(page.locator(".release").first).to_contain_text("missing: teachers 2, 5")
+        expect(page.locator(".flight").first).to_contain_text("Aborted: ")
+        keep_screenshot(page, "aborted")
+
+
+def test_an_abstention_is_shown_as_no_answer(browser: Browser) -> None:
+    with show(found_digits(abstain_below=1_000)) as shown, shown.opened(browser) as page:
+        ask_by_drawing(page, "0")
+        expect(page.locator("#answer-body")).to_contain_text("No answer")
+        page.click("nav a[href='#live']")
+        expect(page.locator(".release h3").first).to_have_text("abstained")
+
+
+def test_the_page_comes_back_when_the_gateway_does(digits_page: Page) -> None:
+    connection = digits_page.locator("#connection")
+    expect(connection).to_have_text("live")
+    digits_page.context.set_offline(True)
+    digits_page.evaluate("() => 0")
+    digits_page.context.set_offline(False)
+    expect(connection).to_have_text("live")
