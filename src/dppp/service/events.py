@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 _MOST_WAITING = 1_000
 
@@ -43,6 +44,11 @@ class BatchEvent:
     reason: str | None = None
     worker: str | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the end of the batch."""
+        return self.stage in (Stage.RELEASED, Stage.ABORTED)
+
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""
         return {"kind": "batch", **asdict(self)}
@@ -55,6 +61,7 @@ class TeacherEvent:
     teacher: int
     is_online: bool
     at: float
+    is_last: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""
