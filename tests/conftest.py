@@ -1,5 +1,7 @@
 """Settings for all tests, and what a test wants to be read even when it passes."""
 
+import sys
+
 import pytest
 from hypothesis import settings
 
@@ -23,3 +25,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     for line in dict.fromkeys(said):
         terminalreporter.write_line(str(line))
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the PostgreSQL server of this process, if a test has started one."""
+    if "tests.postgres" in sys.modules:
+        sys.modules["tests.postgres"].remove_shared_server()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dppp.federation import deliver_here as deliver_here
     from dppp.federation import found as found
     from dppp.learning.estimator import PrivateVotingClassifier as PrivateVotingClassifier
+    from dppp.learning.student import StudentClassifier as StudentClassifier
     from dppp.privacy.accounting import Spending as Spending
     from dppp.privacy.accounting import account as account
     from dppp.privacy.calibration import calibrate as calibrate
@@ -39,6 +40,7 @@ _HOMES = {
     "PrivateVotingClassifier": "dppp.learning.estimator",
     "Skellam": "dppp.privacy.noise",
     "Spending": "dppp.privacy.accounting",
+    "StudentClassifier": "dppp.learning.student",
     "Task": "dppp.protocol.task",
     "Teacher": "dppp.protocol.teacher",
     "Trust": "dppp.privacy.trust",

@@ -23,6 +23,10 @@ class MissingExtraError(DpppError):
     """An optional package is needed; the text names the extra to install."""
 
 
+class DatasetUnavailable(DpppError):
+    """A dataset's file is in no folder and cannot be downloaded; the text says where to put it."""
+
+
 class Refusal(DpppError):
     """A party declined to act because a rule of the protocol forbids it."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import ArrayLike
 
-from dppp.errors import BatchAborted, DpppError
+from dppp.errors import BatchAborted, BudgetExceeded, DpppError
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.certificate import Certificate
@@ -35,8 +35,9 @@ from dppp.protocol.messages import (
 from dppp.protocol.release import Answer
 from dppp.protocol.signing import signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
-from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
+from dppp.protocol.votes import Predict
 from dppp.protocol.wire import kind_of
 
 Reply = tuple[int, bytes]
@@ -130,10 +131,14 @@ def deliver_here(
     note: Callable[[str], None] = lambda _: None,
     progress: Progress = lambda *_: None,
 ) -> Deliver:
-    """Teachers in this process, one after the other; a refusal is silence to the aggregator."""
+    """Teachers in this process, one after the other; a refusal is silence to the aggregator.
+
+    Where everybody's budget is spent there is nothing to wait for: who asked is told.
+    """
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
         replies: list[Reply] = []
+        spent: list[BudgetExceeded] = []
         for done, send in enumerate(sends, start=1):
             if send.teacher in teachers:
                 try:
@@ -141,7 +146,11 @@ def deliver_here(
                     replies.append((send.teacher, answer))
                 except DpppError as refusal:
                     note(f"teacher {send.teacher} refused: {refusal}")
+                    if isinstance(refusal, BudgetExceeded):
+                        spent.append(refusal)
             progress(kind_of(send.data), done, len(sends))
+        if spent and len(spent) == len(sends):
+            raise spent[0]
         return replies
 
     return deliver

@@ -32,6 +32,7 @@ from dppp.service.local_processes import (
     wait_until_ready,
     write_processes,
 )
+from dppp.service.locations import Location
 from dppp.service.terms import Terms
 
 TEACHERS, COLLUDERS, DROPOUTS = 5, 1, 1
@@ -194,7 +195,7 @@ def write_rows(path: Path, labels: Sequence[int]) -> None:
         writer.writerows(rows(labels))
 
 
-def charged_in(ledger: Path) -> int:
+def charged_in(ledger: Location) -> int:
     with inspect_ledger(ledger) as (opened, _):
         return sum(task.answered for data in opened.summary().data for task in data.tasks)
 

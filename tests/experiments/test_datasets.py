@@ -8,12 +8,11 @@ import urllib.error
 import numpy as np
 import pytest
 
-from dppp.errors import InputError
+from dppp.errors import DatasetUnavailable, InputError
 from dppp.experiments import datasets
 from dppp.experiments.datasets import (
     MNIST_FILES,
     DataFile,
-    DatasetUnavailable,
     find_file,
     load_mnist,
     parse_idx,

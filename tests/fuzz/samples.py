@@ -13,6 +13,8 @@ from typing import Any
 
 from tests.crash.runs import identify
 from tests.crash.world import NOW, TEACHERS, World, read_world, write_world
+from tests.service.ceremonies import TEACHERS as MEMBERS
+from tests.service.ceremonies import hold
 
 from dppp.paillier.ballot_proofs import BallotProof
 from dppp.paillier.decryption.opening import Opening
@@ -41,7 +43,10 @@ from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
+from dppp.service.federation_file import FederationFile
 from dppp.service.head_file import HeadFile
+from dppp.service.join_request import JoinRequest
+from dppp.service.share_envelope import unseal_from
 
 KINDS: tuple[type[Message], ...] = (
     Task,
@@ -86,6 +91,7 @@ class Samples:
             *self._paillier(),
             *(self._of_entry(entry) for entry in self.ledger),
             *self._roles(),
+            *_ceremony(),
             Decoder("inputs", bytes(16), lambda data: decode_inputs([data[:8], data[8:]], 1)),
             Decoder("kind", self.transcript[:80], kind_of),
             Decoder(
@@ -214,6 +220,27 @@ def make_samples() -> Samples:
     with made[1][1].transaction() as transaction:
         entries = tuple(transaction.read_entries(0))
     return Samples(world=world, messages=messages, ledger=entries, teacher=made[1][0])
+
+
+def _ceremony() -> tuple[Decoder, ...]:
+    """What organisations send each other before there is a federation."""
+    with tempfile.TemporaryDirectory() as folder:
+        ceremony = hold(Path(folder))
+        home, sealed = ceremony.home(MEMBERS[0]), ceremony.share(1)
+        request, key = home.request(), home.sealing_key()
+    federation = ceremony.federation
+    return (
+        Decoder(
+            "federation file",
+            federation.to_bytes(),
+            lambda data: FederationFile.from_bytes(data, insecure_testing=True),
+            FederationFile.to_bytes,
+        ),
+        Decoder("join request", request.to_bytes(), JoinRequest.from_bytes, JoinRequest.to_bytes),
+        Decoder(
+            "share envelope", sealed, lambda data: unseal_from(data, key, federation.task.task_id)
+        ),
+    )
 
 
 def _teacher(world: World, index: int) -> tuple[Teacher, MemoryStore]:

@@ -27,6 +27,7 @@ FLIPS_IN_CI = 300
 DECODERS = {decoder.name: decoder for decoder in make_samples().decoders()}
 PACKED = [name for name in DECODERS if name in {kind.KIND for kind in KINDS} or "," in name]
 LEDGER = [name for name in DECODERS if name.startswith("ledger")]
+DOCUMENTS = ["federation file", "join request"]
 
 tried = settings(
     max_examples=EXAMPLES,
@@ -80,10 +81,12 @@ def test_another_encoding_of_a_message_is_refused(name: str, data: st.DataObject
             decoder.read(otherwise)
 
 
-@pytest.mark.parametrize("name", LEDGER)
+@pytest.mark.parametrize("name", [*LEDGER, *DOCUMENTS])
 @tried
 @given(data=st.data())
-def test_rearranged_ledger_records_are_read_or_refused(name: str, data: st.DataObject) -> None:
+def test_rearranged_ledger_records_and_documents_are_read_or_refused(
+    name: str, data: st.DataObject
+) -> None:
     read(DECODERS[name], data.draw(rearranged_json(DECODERS[name].good)))
 
 

@@ -1,18 +1,24 @@
-"""A student on scikit-learn's digits, with simulated teachers."""
+"""A student on scikit-learn's digits: of made-up teachers, of simulated ones and of real ones."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from tests.protocol.small import federation, small
 
-from dppp.errors import InputError
-from dppp.learning.student import (
+from dppp.errors import InputError, QueriesExhausted
+from dppp.learning.estimator import PrivateVotingClassifier
+from dppp.learning.spreading import (
     Spreading,
-    StudentClassifier,
     choose_records,
-    evidence_from_answers,
+    spread_labels,
 )
+from dppp.learning.student import StudentClassifier, evidence_from_answers
 
 POOL = 1400
 EVEN = Spreading(class_shares=(0.1,) * 10)
@@ -27,15 +33,16 @@ def digits():
 class Teachers:
     """A hundred teachers of whom four in five are right, with Gaussian noise over their counts."""
 
-    def __init__(self, labels, *, sigma=15.0, abstain_below=None, gives_counts=False):
-        self.labels, self.sigma = labels, sigma
-        self.abstain_below, self.gives_counts = abstain_below, gives_counts
+    def __init__(self, digits, *, sigma=15.0, abstain_below=None, gives_counts=False):
+        self.label_of = {row.tobytes(): label for row, label in zip(*digits, strict=True)}
+        self.sigma, self.abstain_below, self.gives_counts = sigma, abstain_below, gives_counts
         self.asked = []
 
-    def __call__(self, rows):
-        self.asked.append(rows)
-        counts = np.full((len(rows), 10), 2.0)
-        counts[np.arange(len(rows)), self.labels[rows]] = 80
+    def __call__(self, records):
+        self.asked.append(records)
+        counts = np.full((len(records), 10), 2.0)
+        right = [self.label_of[record.tobytes()] for record in records]
+        counts[np.arange(len(records)), right] = 80
         counts += np.random.default_rng(7).normal(0, self.sigma, counts.shape)
         if self.gives_counts:
             return counts
@@ -55,9 +62,9 @@ def accuracy(teachers, digits, **parameters):
 
 
 def test_sixty_noisy_labels_teach_the_whole_pool(digits):
-    teachers = Teachers(digits[1], sigma=30.0)
+    teachers = Teachers(digits, sigma=30.0)
     student, accurate = accuracy(teachers, digits, spreading=EVEN)
-    right = (np.array(teachers(student.asked_)) == digits[1][student.asked_]).mean()
+    right = (student.private_labels_ == digits[1][student.answered_]).mean()
     spread = (student.spread_.labels == digits[1][:POOL]).mean()
     assert right < 0.95
     assert spread > right
@@ -65,53 +72,192 @@ def test_sixty_noisy_labels_teach_the_whole_pool(digits):
 
 
 def test_the_teachers_are_asked_once_and_about_no_more_than_was_paid_for(digits):
-    teachers = Teachers(digits[1])
+    teachers = Teachers(digits)
     student, _ = accuracy(teachers, digits)
     (asked,) = teachers.asked
-    assert len(set(asked.tolist())) == 60
+    assert len(asked) == len(set(student.asked_.tolist())) == 60
+    np.testing.assert_array_equal(asked, digits[0][student.asked_])
     student.predict(digits[0])
     assert len(teachers.asked) == 1
 
 
 def test_the_choice_of_records_depends_on_the_public_pool_only(digits):
-    first, second = Teachers(digits[1]), Teachers((digits[1] + 3) % 10, sigma=1.0)
+    first, second = Teachers(digits), Teachers((digits[0], (digits[1] + 3) % 10), sigma=1.0)
     accuracy(first, digits)
     accuracy(second, digits)
     np.testing.assert_array_equal(first.asked[0], second.asked[0])
 
 
 def test_abstentions_are_skipped(digits):
-    student, accurate = accuracy(Teachers(digits[1], abstain_below=75), digits, spreading=EVEN)
+    student, accurate = accuracy(Teachers(digits, abstain_below=75), digits, spreading=EVEN)
     assert 20 < len(student.answered_) < len(student.asked_)
     assert accurate > 0.85
 
 
 def test_counts_carry_more_than_labels_when_noise_is_large(digits):
     def spread(**answers):
-        student, _ = accuracy(Teachers(digits[1], sigma=45.0, **answers), digits, labels=200)
+        student, _ = accuracy(Teachers(digits, sigma=45.0, **answers), digits, labels=200)
         return (student.spread_.labels == digits[1][:POOL]).mean()
 
     assert spread(gives_counts=True) > spread() + 0.01
 
 
 def test_any_estimator_learns_from_the_spread_labels(digits):
-    student, accurate = accuracy(Teachers(digits[1]), digits, estimator=SVC(C=5), spreading=EVEN)
+    student, accurate = accuracy(Teachers(digits), digits, estimator=SVC(C=5), spreading=EVEN)
     assert isinstance(student.estimator_, SVC)
     assert student.estimator_.C == 5
     assert accurate > 0.9
 
 
-def test_a_student_can_be_cloned(digits):
-    student = StudentClassifier(Teachers(digits[1]), classes=tuple(range(10)), labels=20)
-    assert clone(student).get_params()["labels"] == 20
-
-
 def test_classes_may_have_names(digits):
     names = np.array([f"digit {number}" for number in range(10)])
+    teachers = Teachers(digits, sigma=0)
     student = StudentClassifier(
-        lambda rows: [names[digits[1][row]] for row in rows], classes=names, random_state=0
+        lambda records: [names[label] for label in teachers(records)], classes=names, random_state=0
     ).fit(digits[0][:POOL])
     assert student.predict(digits[0][:5]).tolist() == [f"digit {n}" for n in digits[1][:5]]
+
+
+def simulated_teachers(digits, **changes):
+    """Ten teachers of five named classes, who may be asked forty times."""
+    images, labels = digits
+    rows = np.flatnonzero(labels[:POOL] < 5)
+    names = np.array(["nought", "one", "two", "three", "four"])
+    return PrivateVotingClassifier(
+        KNeighborsClassifier(1),
+        n_teachers=10,
+        epsilon=30,
+        queries=40,
+        noise="skellam",
+        cryptography=False,
+        random_state=0,
+        **changes,
+    ).fit(images[rows], names[labels[rows]])
+
+
+@pytest.fixture
+def private(digits):
+    return simulated_teachers(digits)
+
+
+@pytest.fixture
+def pool(digits):
+    images, labels = digits
+    return images[POOL:][labels[POOL:] < 5]
+
+
+def test_the_teachers_may_be_a_fitted_classifier_and_every_label_is_charged_once(private, pool):
+    student = StudentClassifier(private, labels=30, random_state=0).fit(pool)
+    assert student.classes_.tolist() == ["four", "nought", "one", "three", "two"]
+    assert private.privacy_spent_["queries"] == 30
+    np.testing.assert_array_equal(student.private_labels_, private.predict(pool[student.asked_]))
+    assert set(student.predict(pool)) <= set(student.classes_)
+    student.fit(pool)
+    assert private.privacy_spent_["queries"] == 30
+
+
+def test_past_the_budget_the_ledgers_refusal_comes_through(private, pool):
+    with pytest.raises(QueriesExhausted, match=r"41 queries, but task .* has 40 left"):
+        StudentClassifier(private, labels=41).fit(pool)
+    assert private.privacy_spent_["queries"] == 0
+
+
+def test_abstentions_of_a_classifier_are_skipped_and_charged(digits, pool):
+    private = simulated_teachers(digits, abstain_below=10)
+    student = StudentClassifier(private, labels=40, random_state=0).fit(pool)
+    said = private.predict(pool[student.asked_])
+    assert 0 < len(student.answered_) < 40
+    assert student.private_labels_.tolist() == [each for each in said if each is not None]
+    assert private.privacy_spent_["queries"] == 40
+
+
+def test_a_clone_has_the_same_teachers_and_the_same_budget(private, pool):
+    student = StudentClassifier(private, labels=30, estimator=SVC(C=5), random_state=0)
+    copied = clone(clone(student.fit(pool)))
+    assert copied.teachers is private
+    assert copied.estimator is not student.estimator
+    assert not hasattr(copied, "estimator_")
+    assert copied.get_params(deep=False).keys() == student.get_params(deep=False).keys()
+    copied.fit(pool)
+    assert private.privacy_spent_["queries"] == 30
+    assert clone(make_pipeline(StandardScaler(), student))[-1].teachers is private
+
+
+def test_counts_may_be_asked_of_a_classifier(private, pool):
+    student = StudentClassifier(
+        private.predict_counts, classes=private.classes_, labels=30, random_state=0
+    )
+    assert clone(student).fit(pool).predict(pool[:2]).dtype == private.classes_.dtype
+    assert private.privacy_spent_["queries"] == 30
+
+
+def test_teachers_that_were_not_fitted_and_functions_without_classes_are_refused(pool):
+    with pytest.raises(NotFittedError):
+        StudentClassifier(PrivateVotingClassifier()).fit(pool)
+    with pytest.raises(InputError, match="give them as `classes`"):
+        StudentClassifier(lambda records: records).fit(pool)
+
+
+def three_groups():
+    """Public records around 0, 1 and 2: the model of the small federation is right about them."""
+    centres = np.repeat([0.0, 1.0, 2.0], 20)
+    scatter = np.random.default_rng(0).uniform(0, 0.3, (60, 2))
+    return np.column_stack([centres + scatter[:, 0], scatter[:, 1]])
+
+
+@pytest.mark.parametrize("names", [None, [10, 20, 30]])
+def test_the_teachers_may_be_a_real_federation(names):
+    founded = small()
+    asked, pool = federation(founded), three_groups()
+    student = clone(StudentClassifier(asked, labels=12, classes=names, random_state=0)).fit(pool)
+    classes = list(founded.task.class_names if names is None else names)
+    assert student.classes_.tolist() == classes
+    released = [classes[answer.label] for answer in asked.ask(pool[student.asked_]).answers]
+    assert student.private_labels_.tolist() == released
+    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 12
+    assert set(student.predict(pool)) <= set(classes)
+
+
+def test_past_the_budget_a_real_federation_refuses_too():
+    founded = small()
+    with pytest.raises(QueriesExhausted, match=r"41 queries, but task .* has 40 left"):
+        StudentClassifier(federation(founded), labels=41).fit(three_groups())
+    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 0
+    StudentClassifier(federation(founded), labels=40).fit(three_groups())
+    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 40
+
+
+def test_the_wrong_number_of_classes_of_a_federation_is_refused():
+    with pytest.raises(InputError, match="2 classes for a task with 3"):
+        StudentClassifier(federation(small()), classes=["a", "b"]).fit(three_groups())
+
+
+def test_records_that_no_answer_reaches_are_not_learned_from():
+    pool = np.concatenate([np.linspace(start, start + 0.2, 5) for start in (0, 5, 9)])[:, None]
+    student = StudentClassifier(
+        lambda rows: [{0: None, 5: "five", 9: "nine"}[int(row[0])] for row in rows],
+        classes=["five", "nine"],
+        labels=3,
+        spreading=Spreading(neighbours=2),
+        estimator=KNeighborsClassifier(1),
+        random_state=0,
+    ).fit(pool)
+    assert (student.spread_.confidence > 0).tolist() == [False] * 5 + [True] * 10
+    assert sorted(set(student.estimator_._fit_X[:, 0].astype(int).tolist())) == [5, 9]
+    assert student.predict(pool[5:]).tolist() == ["five"] * 5 + ["nine"] * 5
+
+
+def test_a_student_that_was_told_one_class_says_it_whatever_the_estimator(pool):
+    student = StudentClassifier(
+        lambda records: ["well"] * len(records), classes=["ill", "well"], estimator=SVC(), labels=9
+    ).fit(pool)
+    assert set(student.predict(pool)) == {"well"}
+
+
+def test_counts_that_say_nothing_leave_all_classes_alike():
+    arrived = np.full((3, 2), 0.5)
+    spread = spread_labels(arrived, np.zeros((2, 4)), Spreading())
+    assert spread.confidence.tolist() == [0.25] * 3
 
 
 def test_nothing_but_abstentions_is_refused(digits):
@@ -126,7 +272,7 @@ def test_a_label_outside_the_classes_is_refused(digits):
 
 def test_labels_from_outside_are_refused(digits):
     with pytest.raises(InputError, match="no labels from outside"):
-        StudentClassifier(Teachers(digits[1]), classes=range(10)).fit(*digits)
+        StudentClassifier(Teachers(digits), classes=range(10)).fit(*digits)
 
 
 def test_more_labels_than_records_are_refused(digits):

@@ -1,4 +1,4 @@
-"""Ledgers to test with: both kinds of stores, ids, and agreements that cost what one likes."""
+"""Ledgers to test with: all kinds of stores, ids, and agreements that cost what one likes."""
 
 import contextlib
 import functools
@@ -6,13 +6,18 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.left_out import need_module
+
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_agreement import AgreedTask, Agreement
 from dppp.privacy.ledger_store import LedgerStore, MemoryStore
 from dppp.privacy.noise import Polya
-from dppp.service.sqlite_store import SqliteStore, write_schema
+from dppp.service.ledger_file import open_store
+from dppp.service.locations import Location
+from dppp.service.sqlite_store import write_schema
 
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", "postgres")
+"""The last two outlive their process."""
 
 TEACHER = "hospital-7"
 DATA = "patients-2026"
@@ -43,13 +48,33 @@ def empty_store(kind: str, folder: Path) -> Iterator[LedgerStore]:
     if kind == "memory":
         yield MemoryStore()
         return
-    path = folder / "ledger.db"
-    write_schema(path)
-    store = SqliteStore(path)
+    store = open_store(write_empty(kind, folder))
     try:
         yield store
     finally:
         store.close()
+
+
+def write_empty(kind: str, folder: Path) -> Location:
+    """A place with tables in which nothing is."""
+    location = new_location(kind, folder)
+    if isinstance(location, Path):
+        write_schema(location)
+    else:
+        from dppp.service.postgres_store import write_tables
+
+        write_tables(location)
+    return location
+
+
+def new_location(kind: str, folder: Path) -> Location:
+    """A place where nothing is."""
+    if kind == "sqlite":
+        return folder / "ledger.db"
+    need_module("psycopg", extra="service")
+    from tests.postgres import shared_server
+
+    return shared_server().fresh_url()
 
 
 def fill(ledger: Ledger, *, queries: int = 10) -> None:

@@ -42,7 +42,8 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.signing import UNSIGNED, sign, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
-from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
 
 CLASSES = ("a", "b", "c")

@@ -14,7 +14,7 @@ from dppp.privacy.certificate import Certificate
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
 from dppp.protocol.task import Task
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict
 
 FEATURES = ("first", "second")
 CLASS_NAMES = ("no", "yes", "perhaps")

@@ -32,6 +32,7 @@ from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_agreement import Agreement
 from dppp.privacy.ledger_store import MemoryStore
 from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import ask_model
 from dppp.protocol.wire import encode
 from dppp.service.ledger_file import create_ledger, open_ledger
 
@@ -331,7 +332,7 @@ def test_a_model_that_fails_on_one_query_votes_on_the_others(attacker: Attacker)
 def test_if_a_models_failure_got_out_taking_part_would_show_it(
     attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_out(monkeypatch, Teacher._labels, "except Exception as error", "except OSError as error")
+    take_out(monkeypatch, ask_model, "except Exception as error", "except OSError as error")
     teacher = new_teacher(attacker.setting, 1, attacker.ledgers[1], predict=_fails)
     with pytest.raises(MemoryError):
         teacher.handle(encode(request_for(attacker.setting, [7])), now=0)

@@ -14,7 +14,7 @@ from tests.protocol.small import (
     small,
 )
 
-from dppp.errors import BatchAborted, InputError
+from dppp.errors import BatchAborted, InputError, QueriesExhausted
 from dppp.federation import Federation, Founded, deliver_here
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.privacy.noise import FAMILIES
@@ -50,6 +50,23 @@ def test_one_dropout_too_many_aborts_and_names_the_missing() -> None:
         federation(founded, without=[2, 5]).ask(rows(0, 1))
     assert caught.value.missing == (2, 5)
     assert caught.value.culprits == ()
+
+
+def test_where_everybodys_budget_is_spent_the_querier_is_told() -> None:
+    founded = small()
+    asked = federation(founded)
+    asked.ask(rows(*[0] * 40))
+    with pytest.raises(QueriesExhausted, match="0 left of 40"):
+        asked.ask([[1.0, 99.0]])
+    assert len(asked.ask(rows(*[0] * 40)).answers) == 40
+
+
+def test_where_one_teacher_has_budget_left_the_refusals_are_silence() -> None:
+    founded = small()
+    federation(founded, without=[3]).ask(rows(*[0] * 40))
+    with pytest.raises(BatchAborted) as caught:
+        federation(founded).ask([[1.0, 99.0]])
+    assert caught.value.missing == (1, 2, 4, 5)
 
 
 def test_a_dropout_between_vote_and_opening_is_survived() -> None:

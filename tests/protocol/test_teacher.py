@@ -40,7 +40,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.release import ballots_offset
 from dppp.protocol.task import Task
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
 
 

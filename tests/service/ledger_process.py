@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dppp.privacy.ledger import Ledger
 from dppp.service.ledger_file import open_ledger
+from dppp.service.locations import Location
 
 TASK = hashlib.sha256(b"task").digest()
 
@@ -36,9 +37,13 @@ def describe(what: str, number: int, sent: bytes) -> str:
     return f"{what} {number} {hashlib.sha256(sent).hexdigest()}"
 
 
-def main(path: str, head_path: str, name: str, *numbers: str) -> None:
+def read_location(text: str) -> Location:
+    return text if text.startswith("postgresql://") else Path(text)
+
+
+def main(location: str, head_path: str, name: str, *numbers: str) -> None:
     first, count, size = map(int, numbers)
-    with open_ledger(Path(path), head_path=Path(head_path)) as ledger:
+    with open_ledger(read_location(location), head_path=Path(head_path)) as ledger:
         for number in range(first, first + count):
             ballot = f"{name} {number} ".encode().ljust(size)
             for sent in answer(ledger, number, ballot):

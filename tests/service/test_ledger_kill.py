@@ -15,16 +15,17 @@ from pathlib import Path
 
 import pytest
 from tests.left_out import leave_out
+from tests.privacy.ledgers import STORES
 from tests.service.ledger_files import LedgerFiles, make_files
 from tests.service.ledger_process import answer, batch_id
 
 from dppp.service.ledger_file import open_ledger
 
-RANDOM_KILLS = 7
+RANDOM_KILLS = {"sqlite": 7, "postgres": 3}
 
 
 def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
-    with open_ledger(files.path, head_path=files.head_path) as ledger:
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
         assert ledger.check() == ledger.head
         for line in said:
             what, number, digest = line.split()
@@ -36,11 +37,12 @@ def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
             assert hashlib.sha256(stored).hexdigest() == digest
 
 
-def test_kill_9_at_random_moments_loses_nothing_that_was_sent(tmp_path: Path) -> None:
-    files = make_files(tmp_path)
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_kill_9_at_random_moments_loses_nothing_that_was_sent(kind: str, tmp_path: Path) -> None:
+    files = make_files(tmp_path, kind=kind)
     moments = random.Random(20261115)  # noqa: S311 - a test's seed
     said: list[str] = []
-    for run in range(RANDOM_KILLS):
+    for run in range(RANDOM_KILLS[kind]):
         process = files.start(files.command(name="a", first=1000 * run, count=1000, size=20_000))
         assert process.stdout is not None
         heard = [process.stdout.readline().strip() for _ in range(moments.randrange(1, 40))]
@@ -60,6 +62,27 @@ def test_kill_9_at_every_write_fsync_and_send_loses_nothing_that_was_sent(
     assert calls >= 2
     for when in range(1, calls + 1):
         files = _copy(template, tmp_path / str(when))
+        inject = f"inject={call}:signal=SIGKILL:when={when}"
+        process = _trace(call, files, "-o", "/dev/null", "-e", inject)
+        assert process.returncode == -signal.SIGKILL, process.stderr
+        said = process.stdout.split("\n")[:-1]
+        assert_nothing_was_lost(files, said)
+        assert_repeats_are_the_same(files, said)
+
+
+@pytest.mark.parametrize("call", ["sendto", "recvfrom"])
+def test_kill_9_around_every_insert_and_commit_loses_nothing_that_was_sent(
+    call: str, tmp_path: Path
+) -> None:
+    """In PostgreSQL: before the server hears of it, and before the client hears that it is done."""
+    counted = make_files(tmp_path / "counted", kind="postgres")
+    process = _trace(call, counted, "-s", "300", "-o", str(tmp_path / "trace"))
+    assert process.returncode == 0, process.stderr
+    talk = (tmp_path / "trace").read_text().splitlines()
+    moments = [when for when, line in enumerate(talk, 1) if re.search(r"INSERT|COMMIT\\0", line)]
+    assert len(moments) == 8
+    for when in moments[2:]:  # the first two commits have read only
+        files = make_files(tmp_path / str(when), kind="postgres")
         inject = f"inject={call}:signal=SIGKILL:when={when}"
         process = _trace(call, files, "-o", "/dev/null", "-e", inject)
         assert process.returncode == -signal.SIGKILL, process.stderr
@@ -109,7 +132,7 @@ def test_everything_is_on_disk_before_it_is_sent(tmp_path: Path) -> None:
 
 
 def assert_repeats_are_the_same(files: LedgerFiles, said: list[str]) -> None:
-    with open_ledger(files.path, head_path=files.head_path) as ledger:
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
         again = list(answer(ledger, 1, b"fresh noise"))
         assert again[: len(said)] == said
         assert ledger.summary().data[0].tasks[0].answered == 2
@@ -136,6 +159,7 @@ def _trace(call: str, files: LedgerFiles, *options: str) -> subprocess.Completed
 
 
 def _copy(template: LedgerFiles, folder: Path) -> LedgerFiles:
-    shutil.copytree(template.path.parent, folder)
-    head_path = folder / template.head_path.relative_to(template.path.parent)
-    return LedgerFiles(path=folder / template.path.name, head_path=head_path)
+    assert isinstance(template.location, Path)
+    shutil.copytree(template.location.parent, folder)
+    head_path = folder / template.head_path.relative_to(template.location.parent)
+    return LedgerFiles(location=folder / template.location.name, head_path=head_path)

@@ -59,8 +59,11 @@ def test_many_who_race_for_the_last_queries_never_overspend(kind: str, tmp_path:
             assert ledger.summary().data[0].tasks[0].answered == 99
 
 
-def test_processes_that_race_for_the_same_batches_send_the_same_bytes(tmp_path: Path) -> None:
-    files = make_files(tmp_path, queries=100)
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_processes_that_race_for_the_same_batches_send_the_same_bytes(
+    kind: str, tmp_path: Path
+) -> None:
+    files = make_files(tmp_path, kind=kind, queries=100)
     commands = [files.command(name=name, first=0, count=50, size=3_000) for name in "abcd"]
     processes = [files.start(command) for command in commands]
     outputs = [process.communicate(timeout=120) for process in processes]
@@ -68,13 +71,16 @@ def test_processes_that_race_for_the_same_batches_send_the_same_bytes(tmp_path: 
     said = Counter(line for out, _ in outputs for line in out.splitlines())
     assert set(said.values()) == {4}
     assert len(said) == 2 * 50
-    with open_ledger(files.path, head_path=files.head_path) as ledger:
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
         assert ledger.summary().data[0].tasks[0].answered == 100
         assert ledger.check().index == 2 + 100
 
 
-def test_a_batch_that_another_thread_answers_is_not_charged_by_its_list(tmp_path: Path) -> None:
-    with empty_store("sqlite", tmp_path) as store:
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_a_batch_that_another_thread_answers_is_not_charged_by_its_list(
+    kind: str, tmp_path: Path
+) -> None:
+    with empty_store(kind, tmp_path) as store:
         ledger = Ledger.create(store, teacher=TEACHER)
         ledger.fix_cap(DATA, epsilon=1, delta=1e-6)
         ledger.accept(DATA, agree("first"))

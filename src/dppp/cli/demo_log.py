@@ -199,8 +199,8 @@ def tell_ledger(console: Console, summary: "Summary", refusals: Sequence[str], p
         f"Hospital 1 wrote down {task.answered} of {task.queries} queries in "
         f"{_many(task.batches, 'batch', 'batches')}, each before its ballot left: "
         f"[bold]dppp ledger show {path}[/]\n"
-        f"One more patient is asked about. {len(refusals)} hospitals refuse, and the batch is "
-        f"aborted:\n  {refusals[0]}"
+        f"One more patient is asked about. {len(refusals)} hospitals refuse, so there is no "
+        f"answer:\n  {refusals[0]}"
     )
 
 

@@ -21,6 +21,7 @@ from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.sealing import check_secret, read_header, seal_share, unseal_share
 from dppp.service.new_files import PUBLIC, NewFile, read_file, refuse_to_overwrite, write_new_files
+from dppp.service.share_envelope import read_envelope_header
 
 app = typer.Typer(help="Deal a key, or look at one.")
 
@@ -138,6 +139,9 @@ def inspect_key(
     data = read_file(file)
     if data.startswith(b"dppp sealed share"):
         result = _inspect_share(data, passphrase_file, key_file)
+    elif data.startswith(b"dppp share envelope"):
+        task_id, index, _ = read_envelope_header(data)
+        result = {"kind": "share of a federation", "task_id": task_id.hex(), "index": index}
     elif data.startswith(b"dppp public key"):
         result = {"kind": "public key"} | _describe(PublicKey.from_bytes(data))
     else:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import Progress
 
-from dppp.errors import DpppError, InputError
+from dppp.errors import DatasetUnavailable, InputError
 
 Bytes = NDArray[np.uint8]
 
@@ -30,10 +30,6 @@ MNIST_HOMES = (
 )
 _CHUNK_BYTES = 1 << 16
 _IDX_OF_BYTES = 0x08
-
-
-class DatasetUnavailable(DpppError):
-    """A file is in no folder and could not be downloaded; the text says where to put it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

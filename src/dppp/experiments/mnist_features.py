@@ -1,9 +1,10 @@
 """Features of digits that need no labels: deskewed images, histograms of gradients, PCA.
 
-Neighbours in these are far more often of one class than neighbours by pixels (98 % against 95 % of
+Neighbours in these are far more often of one class than neighbours by pixels (98 % against 91 % of
 the ten nearest among 9,000), which is what spreading labels lives on. Only public images go in.
 """
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -22,7 +23,8 @@ _COMPONENTS = 80
 
 def public_features(images: Bytes, pool: int, *, folder: Path | None = None) -> Floats:
     """Features of all images, with PCA fitted on the first `pool` of them; cached."""
-    path = (folder or cache_folder()) / f"mnist-features-{len(images)}-{pool}-1.npz"
+    digest = hashlib.sha256(images.tobytes()).hexdigest()[:16]
+    path = (folder or cache_folder()) / f"image-features-{digest}-{pool}-1.npz"
     if path.is_file():
         with np.load(path, allow_pickle=False) as stored:
             features: Floats = stored["features"]

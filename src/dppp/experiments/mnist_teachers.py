@@ -28,7 +28,7 @@ class TeacherRecipe:
     """How the teachers are trained; everything that the votes depend on besides the data."""
 
     teachers: int = 250
-    epochs: int = 6
+    epochs: int = 8
     batch: int = 12
     learning_rate: float = 2e-3
     channels: tuple[int, int] = (8, 16)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from dppp.errors import BatchAborted
+from dppp.errors import BatchAborted, BudgetExceeded
 from dppp.federation import Deliver, Federation, Founded, Progress, Reply, deliver_here
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.aggregator import Send
@@ -101,6 +101,6 @@ def ask_past_the_budget(
     federation = Federation(
         aggregator=founded.aggregator, deliver=_lose_messages(deliver, failures, number)
     )
-    with contextlib.suppress(BatchAborted):
+    with contextlib.suppress(BatchAborted, BudgetExceeded):
         federation.ask(row)
     return tuple(refusals)

@@ -1,12 +1,13 @@
 """Bring your own model: whatever it is, to a teacher it is a function from rows to class numbers.
 
 Accepted are anything with `predict` (scikit-learn), a torch module, the path of an ONNX file, a
-Python callable, and a table of precomputed votes. A model that raises, answers with a class outside
-the task or with the wrong number of answers does not keep its teacher from taking part: the teacher
-casts a vote of zeros for that query (protocol/teacher.py).
+Python callable, and a table of precomputed votes. A file that cannot be loaded is refused when the
+teacher is set up. Later, a model that raises, answers with a class outside the task or with the
+wrong number of answers casts a vote of zeros for that query (protocol/votes.py).
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dppp.errors import InputError, MissingExtraError
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict
 
 Rows = NDArray[np.float64]
-NO_CLASS = -1
-"""What a label outside the task becomes; no class has this number."""
+Answer = Callable[[Rows], Any]
+"""What a model says of rows, in its own way: labels, or scores with one column a class."""
+
+_ONNX_FLOATS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,33 +46,57 @@ class VoteTable:
 
 
 def as_predict(model: object, classes: Sequence[object]) -> Predict:
-    """What a teacher of a task with these classes asks for votes."""
+    """What a teacher asks for votes.
+
+    `classes` are the model's own labels of the task's classes, in the task's order: the names of
+    the classes, or 0, 1, … for a model that learned numbers.
+    """
+    return _numbers(_answer_of(model), classes)
+
+
+def _answer_of(model: object) -> Answer:
     if isinstance(model, str | Path):
-        return _numbers(_onnx_labels(Path(model)), classes)
+        return _onnx_answer(Path(model))
     if _is_torch_module(model):
-        return _torch_numbers(model)
+        return _torch_answer(model)
     if callable(getattr(model, "predict", None)):
-        return _numbers(model.predict, classes)  # type: ignore[attr-defined]
+        return model.predict  # type: ignore[attr-defined,no-any-return]
     if callable(model):
-        return _numbers(model, classes)
+        return model
     raise InputError(
         f"a model of type {type(model).__name__} cannot vote; give something with predict, a torch "
         "module, the path of an ONNX file, a function or a VoteTable"
     )
 
 
-def _numbers(predict: Callable[[Rows], Any], classes: Sequence[object]) -> Predict:
-    """Labels to class numbers; a prediction of two dimensions is taken as scores by class."""
+def _numbers(answer: Answer, classes: Sequence[object]) -> Predict:
+    """Labels or scores to class numbers; raises what is neither, and the vote is all zeros."""
     places = {_plain(label): place for place, label in enumerate(classes)}
 
     def numbers(rows: Rows) -> list[int | None]:
-        answers = predict(rows)
-        if isinstance(answers, np.ndarray) and answers.ndim == 2 and answers.shape[1] > 1:
-            return [int(place) for place in np.argmax(answers, axis=1)]
-        flat = np.ravel(answers) if isinstance(answers, np.ndarray) else answers
-        return [None if answer is None else places.get(_plain(answer), NO_CLASS) for answer in flat]
+        answers = answer(rows)
+        if hasattr(answers, "__array__"):
+            table = np.asarray(answers)
+            if table.ndim == 2 and table.shape[1] > 1:
+                return _largest(table, len(places))
+            answers = table.ravel()
+        return [_place(_plain(label), places) for label in answers]
 
     return numbers
+
+
+def _largest(scores: NDArray[Any], classes: int) -> list[int | None]:
+    if scores.shape[1] != classes:
+        raise InputError(f"the model gives {scores.shape[1]} scores for {classes} classes")
+    if np.isnan(scores).any():
+        raise InputError("the model gives a score that is no number")
+    return [int(place) for place in scores.argmax(axis=1)]
+
+
+def _place(label: object, places: Mapping[object, int]) -> int | None:
+    if label is not None and label not in places:
+        raise InputError(f"the model says {label!r}; the classes are {list(places)}")
+    return None if label is None else places[label]
 
 
 def _plain(label: object) -> object:
@@ -76,33 +107,55 @@ def _is_torch_module(model: object) -> bool:
     return any(kind.__module__.startswith("torch.nn") for kind in type(model).__mro__)
 
 
-def _torch_numbers(module: Any) -> Predict:
-    """The class of the largest output of a torch module."""
+def _torch_answer(module: Any) -> Answer:
+    """A torch module in evaluation mode (and left in it), on its own device, in its own floats."""
     import torch  # noqa: PLC0415
 
-    def numbers(rows: Rows) -> list[int | None]:
-        module.eval()
+    def answer(rows: Rows) -> Any:
+        floats = (weight for weight in module.parameters() if weight.is_floating_point())
+        like = next(floats, torch.zeros((), dtype=torch.float32))
+        with contextlib.suppress(NotImplementedError):  # of torch.export: its mode is built in
+            module.eval()
         with torch.no_grad():
-            scores = module(torch.from_numpy(np.asarray(rows, dtype=np.float32)))
-        return [int(place) for place in scores.argmax(dim=1)]
+            return module(torch.from_numpy(rows).to(like)).cpu().numpy()
 
-    return numbers
+    return answer
 
 
-def _onnx_labels(path: Path) -> Callable[[Rows], Any]:
-    """The first output of an ONNX model: labels, or scores by class."""
+def _onnx_answer(path: Path) -> Answer:
+    """The first output of an ONNX model: scikit-learn's exporters put the label there."""
+    session = _onnx_session(path)
+    (given, *more), (wanted, *_) = session.get_inputs(), session.get_outputs()
+    if more or given.type not in _ONNX_FLOATS:
+        raise InputError(
+            f"{path} takes {1 + len(more)} inputs, the first a {given.type}; a model votes on rows "
+            "of numbers: export it with one input, a tensor of floats"
+        )
+
+    def answer(rows: Rows) -> Any:
+        feed = {given.name: rows.astype(_ONNX_FLOATS[given.type])}
+        return session.run([wanted.name], feed)[0]
+
+    return answer
+
+
+def _onnx_session(path: Path) -> Any:
     try:
         import onnxruntime  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "an ONNX model needs onnxruntime; install it with: pip install onnxruntime"
+            "an ONNX model needs onnxruntime; install it with: pip install 'dppp[onnx]'"
         ) from error
     if not path.is_file():
         raise InputError(f"there is no file {path}; give the path of an ONNX model")
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-
-    def labels(rows: Rows) -> Any:
-        return session.run(None, {name: np.asarray(rows, dtype=np.float32)})[0]
-
-    return labels
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong is raised, and noted by the teacher
+    try:
+        return onnxruntime.InferenceSession(
+            str(path), sess_options=options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its errors have no common class of their own
+        raise InputError(
+            f"onnxruntime {onnxruntime.__version__} cannot load {path} ({error}); export the model "
+            "again, for an operator set that this release knows"
+        ) from error

@@ -18,7 +18,7 @@ from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import ListHash, QueryId, hash_parts
 from dppp.protocol.release import Answer, choose_label, sum_of_centres
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict, cast_votes
 
 _TASK = hash_parts("dppp simulated task 1", ())
 
@@ -73,9 +73,7 @@ class SimulatedFederation:
         counts = np.zeros((len(rows), classes), dtype=np.int64)
         table = sampling_table(self._certificate.noise)
         for model in self._models:
-            for row, label in enumerate(model(rows)):
-                if label is not None and 0 <= label < classes:
-                    counts[row, label] += 1
+            counts += cast_votes(model, rows, classes)
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
         counts -= sum_of_centres(self._certificate.noise, len(self._models))
         return [tuple(int(count) for count in row) for row in counts]

@@ -7,9 +7,6 @@ to open a list, and by whoever verifies a transcript.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dppp.errors import BallotFault, DpppError, InputError, ListFault
 from dppp.paillier.ballot_proofs import BallotProof, ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.blinding import Blinding
@@ -25,10 +22,8 @@ from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.messages import Ballot, BallotList, BatchId, ballot_context
 from dppp.protocol.signing import UNSIGNED, Signer, sign, verify_signature
 from dppp.protocol.task import Task
+from dppp.protocol.votes import Votes
 from dppp.protocol.wire import decode, encode
-
-Votes = NDArray[np.int64]
-"""Queries by classes: one 1 in a row, or none where the model had no answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

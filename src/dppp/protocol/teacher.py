@@ -9,7 +9,7 @@ why. Nothing is sent before it is in the ledger, and a repeated message gets the
 the teacher's model says or fails to say never changes whether the teacher takes part.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from dppp.paillier.keys import KeyShare, PublicKey
 from dppp.paillier.share_proofs import prove_shares
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.sampling import RandomSource, system_randomness
-from dppp.protocol.ballots import Votes, check_list, make_ballot, read_ballot
+from dppp.protocol.ballots import check_list, make_ballot, read_ballot
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
     Ballot,
@@ -45,10 +45,8 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.signing import UNSIGNED, Signer, sign
 from dppp.protocol.task import Task
+from dppp.protocol.votes import Predict, Votes, cast_votes
 from dppp.protocol.wire import decode, encode, kind_of
-
-Predict = Callable[[NDArray[np.float64]], Sequence[int | None]]
-"""A model: rows of inputs to class numbers, None where it has no answer."""
 
 
 class Teacher:
@@ -197,29 +195,5 @@ class Teacher:
         return len(read_ciphertexts(self._public, decode(own, Ballot).ciphertexts))
 
     def _cast_votes(self, inputs: NDArray[np.float64]) -> Votes:
-        """One-hot votes; a row of zeros where the model fails, for whatever reason."""
-        votes = np.zeros((len(inputs), len(self.task.class_names)), dtype=np.int64)
-        for row, label in enumerate(self._labels(inputs)):
-            if label is not None:
-                votes[row, label] = 1
-        return votes
-
-    def _labels(self, inputs: NDArray[np.float64]) -> list[int | None]:
-        try:
-            labels = list(self._predict(inputs))
-            if len(labels) != len(inputs):
-                raise ValueError(f"{len(labels)} answers to {len(inputs)} queries")
-        except Exception as error:  # noqa: BLE001 - a model may fail in any way; it never matters
-            if len(inputs) == 1:
-                self._note(f"the model failed and casts no vote: {type(error).__name__}: {error}")
-                return [None]
-            return [self._labels(inputs[row : row + 1])[0] for row in range(len(inputs))]
-        return [self._checked(label) for label in labels]
-
-    def _checked(self, label: object) -> int | None:
-        is_class = isinstance(label, int | np.integer) and not isinstance(label, bool)
-        if is_class and 0 <= int(label) < len(self.task.class_names):  # type: ignore[call-overload]
-            return int(label)  # type: ignore[call-overload,no-any-return]
-        if label is not None:
-            self._note(f"the model answered {label!r}, which is no class of the task; no vote")
-        return None
+        classes = len(self.task.class_names)
+        return cast_votes(self._predict, inputs, classes, note=self._note)

@@ -5,7 +5,6 @@ that is missing beside a head file was lost, and a new one would forget what was
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from dppp.errors import BudgetExceeded, InputError
 from dppp.privacy.ledger_agreement import Agreement
@@ -14,7 +13,7 @@ from dppp.privacy.ledger_summary import DataSummary
 from dppp.service.config import TeacherConfig
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.home import Home
-from dppp.service.ledger_file import create_ledger, open_ledger
+from dppp.service.ledger_file import create_ledger, has_ledger, open_ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +40,11 @@ def accept_task(config: TeacherConfig, *, insecure_testing: bool = False) -> Acc
             f"{config.data.id!r}; if that is the same data, correct data.id, else refuse the task"
         )
     _require_within_cap(federation, config)
-    path, head = _ledger_path(config), config.ledger.head
-    is_new = not path.exists() and not head.exists()
+    location, head = config.ledger.location, config.ledger.head
+    is_new = not head.exists() and not has_ledger(location)
     if is_new:
-        create_ledger(path, teacher=name, head_path=head)
-    with open_ledger(path, teacher=name, head_path=head) as ledger:
+        create_ledger(location, teacher=name, head_path=head)
+    with open_ledger(location, teacher=name, head_path=head) as ledger:
         ledger.fix_cap(task.data_id, epsilon=config.data.epsilon, delta=config.data.delta)
         ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
         summary = ledger.summary()
@@ -64,9 +63,3 @@ def _require_within_cap(federation: FederationFile, config: TeacherConfig) -> No
             f"the task costs {price}, and the configuration allows {cap} for this data over all "
             "tasks; refuse the task, or raise the cap in [data] if it was never fixed"
         )
-
-
-def _ledger_path(config: TeacherConfig) -> Path:
-    if config.ledger.path is None:
-        raise InputError("this dppp keeps a teacher's ledger in a file; give ledger.path")
-    return config.ledger.path

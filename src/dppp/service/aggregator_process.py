@@ -12,6 +12,7 @@ from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
 from dppp.service.aggregator_metrics import AggregatorMetrics
 from dppp.service.aggregator_station import AggregatorStation
+from dppp.service.batch_file import open_batch_store
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.broker import Broker, BrokerAccess, Subjects
 from dppp.service.config import AggregatorConfig, split_address
@@ -22,7 +23,6 @@ from dppp.service.home import Home
 from dppp.service.jobs import Jobs
 from dppp.service.monitoring import Monitor, make_monitor
 from dppp.service.queriers import Querier
-from dppp.service.sqlite_batches import SqliteBatchStore
 
 log = logging.getLogger("dppp.aggregator")
 
@@ -32,9 +32,7 @@ _STOP_SECONDS = 5
 def run_aggregator(config: AggregatorConfig) -> None:
     """Run until SIGTERM or SIGINT. A batch under way is gone on with after the next start."""
     federation = read_federation(config.federation, read_hash(config.federation_hash))
-    assert config.store.path is not None
-    store = SqliteBatchStore(config.store.path)
-    try:
+    with open_batch_store(config.store.location) as store:
         app = make_application(config, federation, store)
         host, port = split_address(config.gateway.listen)
         uvicorn.run(
@@ -47,8 +45,6 @@ def run_aggregator(config: AggregatorConfig) -> None:
             access_log=False,
             timeout_graceful_shutdown=_STOP_SECONDS,
         )
-    finally:
-        store.close()
 
 
 def make_application(

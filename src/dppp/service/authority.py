@@ -11,17 +11,28 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dppp.errors import FederationError
-from dppp.service.identity import LONGEST_NAME, Identity
+from dppp.service.identity import LONGEST_NAME_BYTES, Identity
 
 LIFETIME = timedelta(days=730)
 AUTHORITY_LIFETIME = timedelta(days=3650)
 _CLOCK_TOLERANCE = timedelta(minutes=5)
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    InvalidSignature,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.ExtensionNotFound,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""What `cryptography` raises on certificates and requests that somebody else made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +53,8 @@ class Authority:
     def make(cls, name: str, *, now: datetime) -> Self:
         """A new authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = _subject(f"dppp authority: {name}"[:LONGEST_NAME])
+        shortened = f"dppp authority: {name}".encode()[:LONGEST_NAME_BYTES]
+        subject = _subject(shortened.decode("utf-8", "ignore"))
         builder = (
             _builder(subject, subject, key.public_key(), now, AUTHORITY_LIFETIME)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -56,7 +68,10 @@ class Authority:
     @classmethod
     def from_pem(cls, key: bytes, certificate: bytes) -> Self:
         """The authority in the coordinator's folder."""
-        return cls(key=read_tls_key(key), certificate=read_certificate(certificate.decode("ascii")))
+        return cls(
+            key=read_tls_key(key),
+            certificate=read_certificate(certificate.decode("utf-8", "replace")),
+        )
 
     @property
     def pem(self) -> str:
@@ -99,16 +114,14 @@ def require_request(request: str, identity: Identity) -> ec.EllipticCurvePublicK
     try:
         found = x509.load_pem_x509_csr(request.encode("ascii"))
         is_fit = found.is_signature_valid and request == _pem(found)
-        key = found.public_key()
+        key, subject = found.public_key(), found.subject
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+    except _UNREADABLE as error:
         raise FederationError(
             f"the certificate request of {identity.name} cannot be read ({error}); ask for it again"
         ) from error
-    if not is_fit or (found.subject, names) != (
-        _subject(identity.name),
-        identity.alternative_names,
-    ):
+    expected = (_subject(identity.name), identity.alternative_names)
+    if not is_fit or (subject, names) != expected:
         raise FederationError(
             f"the certificate request of {identity.name} is not its own or was changed; ask for it "
             "again"
@@ -121,7 +134,7 @@ def hosts_of_request(request: str) -> tuple[str, ...]:
     try:
         found = x509.load_pem_x509_csr(request.encode("ascii"))
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound) as error:
+    except _UNREADABLE as error:
         raise FederationError(f"a certificate request cannot be read ({error})") from error
     hosts = [str(name.value) for name in names if isinstance(name, x509.DNSName | x509.IPAddress)]
     return tuple(hosts)
@@ -133,20 +146,21 @@ def require_certificate(text: str, identity: Identity, authority: str) -> x509.C
     what = f"the certificate of {identity.name}"
     try:
         certificate.verify_directly_issued_by(issuer)
+        key, subject = certificate.public_key(), certificate.subject
         extensions = certificate.extensions
         is_authority = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         usage = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound) as error:
+    except _UNREADABLE as error:
         raise FederationError(
             f"{what} was not issued by this federation's authority ({type(error).__name__}); get "
             "the federation file again"
         ) from error
-    if certificate.subject != _subject(identity.name) or names != identity.alternative_names:
+    if subject != _subject(identity.name) or names != identity.alternative_names:
         raise FederationError(f"{what} names somebody else; get the federation file again")
     if is_authority or list(usage) != [identity.usage]:
         raise FederationError(f"{what} is for another use than a {identity.role}'s")
-    _require_p256(certificate.public_key(), identity.name)
+    _require_p256(key, identity.name)
     return certificate
 
 
@@ -157,7 +171,7 @@ def require_authority(text: str) -> x509.Certificate:
         certificate.verify_directly_issued_by(certificate)
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         is_authority = constraints.ca
-    except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
+    except _UNREADABLE:
         is_authority = False
     if not is_authority:
         raise FederationError("the federation's authority is no certificate authority")
@@ -169,7 +183,7 @@ def read_certificate(text: str) -> x509.Certificate:
     """A certificate in its one PEM form."""
     try:
         certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise FederationError(f"a certificate cannot be read ({error}); get it again") from error
     if _pem(certificate) != text:
         raise FederationError("a certificate is not in its canonical form; get it again")

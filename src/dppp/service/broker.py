@@ -9,6 +9,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import nats.errors
@@ -22,6 +23,7 @@ Handler = Callable[[Msg], Awaitable[None]]
 QUEUE_GROUP = "aggregators"
 _OUTBOUND_BYTES = 64 * 2**20
 _RETRY_SECONDS = 2
+_CONNECT_SECONDS = 15
 _PING_SECONDS = 20
 
 
@@ -91,8 +93,9 @@ class Broker:
         """Connect, however long it takes; every failure is logged with its reason."""
         while not self._client.is_connected:
             try:
-                await self._connect_once()
-            except (OSError, ssl.SSLError, nats.errors.Error) as error:
+                # nats-py hangs in its own clean-up after a certificate that was refused.
+                await asyncio.wait_for(self._connect_once(), _CONNECT_SECONDS)
+            except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
                 await self._on_error(error)
                 self._client = Client()
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -107,6 +110,7 @@ class Broker:
             disconnected_cb=self._on_disconnect,
             reconnected_cb=self._on_reconnect,
             max_reconnect_attempts=-1,
+            connect_timeout=5,
             reconnect_time_wait=_RETRY_SECONDS,
             ping_interval=_PING_SECONDS,
             pending_size=_OUTBOUND_BYTES,
@@ -135,7 +139,8 @@ class Broker:
         """Hang up, after what was published has gone out."""
         if self._client.is_connected:
             await self.flush()
-        await self._client.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._client.close(), _CONNECT_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
         log.warning("broker error", extra={"reason": _words(error)})

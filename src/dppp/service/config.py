@@ -24,6 +24,7 @@ from pydantic import (
 
 from dppp.errors import InputError
 from dppp.protocol.batch import Patience
+from dppp.service.locations import Location
 from dppp.service.new_files import read_file
 
 
@@ -101,6 +102,14 @@ class Place(Section):
         if (self.path is None) == (self.url is None):
             raise ValueError("give either path (a SQLite file) or url (a database)")
         return self
+
+    @property
+    def location(self) -> Location:
+        """What opens the store; a url is a secret."""
+        if self.path is not None:
+            return self.path
+        assert self.url is not None
+        return self.url.get_secret_value()
 
 
 class LedgerPlace(Place):

@@ -35,6 +35,7 @@ def teacher_configuration(
 {_party(federation, servers)}
 # What was spent on your data, for good. Copy the ledger as often as you like, but never put an old
 # copy back. The head file notices if somebody does: put it on another disk.
+# In PostgreSQL, instead of path: url = "env:DPPP_LEDGER_URL" or "file:ledger.url"
 [ledger]
 path = "ledger.db"
 head = "head.json"

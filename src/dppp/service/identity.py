@@ -10,10 +10,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from dppp.errors import FederationError
 
-LONGEST_NAME = 64
-"""What a certificate allows for a name."""
+LONGEST_NAME_BYTES = 64
+"""What a certificate allows for a name, in UTF-8."""
 
-_HOST_NAME = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9-]{1,63}")
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 
 
 class Role(StrEnum):
@@ -34,11 +35,11 @@ class Identity:
     hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        is_fit = 0 < len(self.name) <= LONGEST_NAME and self.name.isprintable()
-        if not is_fit or self.name != self.name.strip():
+        is_plain = self.name.isprintable() and self.name == self.name.strip()
+        if not is_plain or not 0 < len(self.name.encode()) <= LONGEST_NAME_BYTES:
             raise FederationError(
-                f"a name has 1 to {LONGEST_NAME} printable characters and no space around it, "
-                f"unlike {self.name[:80]!r}"
+                f"a name has 1 to {LONGEST_NAME_BYTES} printable characters (fewer, if they take "
+                f"several bytes each) and no space around it, unlike {self.name[:80]!r}"
             )
         for host in self.hosts:
             _require_host(host)

@@ -5,7 +5,7 @@ compared by telephone; it is the beginning of the file's SHA-256.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from cryptography.exceptions import InvalidSignature
@@ -20,16 +20,7 @@ from dppp.service.nkey import require_nkey
 
 KEY_BYTES = 32
 FINGERPRINT_DIGITS = 16
-_UNSIGNED = bytes(64)
-_FIELDS = (
-    "role",
-    "name",
-    "signing_key",
-    "sealing_key",
-    "nkey",
-    "certificate_request",
-    "signature",
-)
+_FIELDS = ("role", "name", "signing_key", "sealing_key", "nkey", "certificate_request")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +39,7 @@ class JoinRequest:
     def __post_init__(self) -> None:
         require_keys(self.name, self.role, self.signing_key, self.sealing_key, self.nkey)
         require_request(self.certificate_request, self.identity)
-        if self.signature != _UNSIGNED:
-            self._require_signature()
+        self._require_signature()
 
     @property
     def identity(self) -> Identity:
@@ -64,25 +54,15 @@ class JoinRequest:
 
     def to_bytes(self) -> bytes:
         """The file that is sent."""
-        sealing_key = None if self.sealing_key is None else to_text(self.sealing_key)
-        values = (
-            self.role.value,
-            self.name,
-            to_text(self.signing_key),
-            sealing_key,
-            self.nkey,
-            self.certificate_request,
-            to_text(self.signature),
+        fields = _fields(
+            self.identity, self.signing_key, self.sealing_key, self.certificate_request
         )
-        return write_document(self.KIND, dict(zip(_FIELDS, values, strict=True)))
+        return write_document(self.KIND, {**fields, "signature": to_text(self.signature)})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read a request strictly."""
-        fields = read_document(data, cls.KIND, _FIELDS)
-        signature = fields.bytes("signature")
-        if len(signature) != len(_UNSIGNED) or signature == _UNSIGNED:
-            raise FederationError("a join request is not signed; ask for it again")
+        fields = read_document(data, cls.KIND, (*_FIELDS, "signature"))
         request = cls(
             role=_role(fields.text("role")),
             name=fields.text("name"),
@@ -90,19 +70,18 @@ class JoinRequest:
             sealing_key=fields.optional_bytes("sealing_key"),
             nkey=fields.optional_text("nkey"),
             certificate_request=fields.text("certificate_request"),
-            signature=signature,
+            signature=fields.bytes("signature"),
         )
         require_same(request.to_bytes(), data, cls.KIND)
         return request
 
-    def _signed_bytes(self) -> bytes:
-        unsigned = replace(self, signature=_UNSIGNED).to_bytes()
-        return hash_parts("dppp join request 1", (unsigned,))
-
     def _require_signature(self) -> None:
         key = Ed25519PublicKey.from_public_bytes(self.signing_key)
+        fields = _fields(
+            self.identity, self.signing_key, self.sealing_key, self.certificate_request
+        )
         try:
-            key.verify(self.signature, self._signed_bytes())
+            key.verify(self.signature, _signed_bytes(fields))
         except InvalidSignature:
             raise FederationError(
                 f"the join request of {self.name} is not signed by its own key: it was changed on "
@@ -118,16 +97,17 @@ def sign_request(
     certificate_request: str,
 ) -> JoinRequest:
     """A request by the organisation that holds this key."""
-    unsigned = JoinRequest(
+    public = signing_key.public_key().public_bytes_raw()
+    fields = _fields(identity, public, sealing_key, certificate_request)
+    return JoinRequest(
         role=identity.role,
         name=identity.name,
-        signing_key=signing_key.public_key().public_bytes_raw(),
+        signing_key=public,
         sealing_key=sealing_key,
         nkey=identity.nkey,
         certificate_request=certificate_request,
-        signature=_UNSIGNED,
+        signature=signing_key.sign(_signed_bytes(fields)),
     )
-    return replace(unsigned, signature=signing_key.sign(unsigned._signed_bytes()))
 
 
 def require_keys(
@@ -141,6 +121,25 @@ def require_keys(
         raise FederationError(f"{name[:80]}: a teacher has a sealing key, and nobody else")
     if nkey is not None:
         require_nkey(nkey)
+
+
+def _fields(
+    identity: Identity, signing_key: bytes, sealing_key: bytes | None, certificate_request: str
+) -> dict[str, object]:
+    """Everything that is signed."""
+    values = (
+        identity.role.value,
+        identity.name,
+        to_text(signing_key),
+        None if sealing_key is None else to_text(sealing_key),
+        identity.nkey,
+        certificate_request,
+    )
+    return dict(zip(_FIELDS, values, strict=True))
+
+
+def _signed_bytes(fields: dict[str, object]) -> bytes:
+    return hash_parts("dppp join request 1", (write_document(JoinRequest.KIND, fields),))
 
 
 def _role(text: str) -> Role:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dppp.errors import DpppError, InputError, MissingExtraError
 from dppp.learning.models import as_predict
-from dppp.protocol.teacher import Predict
+from dppp.protocol.votes import Predict
 
 
 def load_skops(path: Path, trusted_types: Sequence[str] = ()) -> Any:

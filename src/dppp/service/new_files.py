@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dppp.errors import InputError
+from dppp.service.head_file import sync_folder
 
 SECRET = 0o600
 PUBLIC = 0o644
@@ -42,11 +43,16 @@ def write_new_files(folder: Path, files: Sequence[NewFile]) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file in files:
             _write_new(folder / file.name, file.data, file.mode, written)
-    except OSError as error:
+        sync_folder(folder)
+    except BaseException as error:
         for path in written:
             with contextlib.suppress(OSError):
                 path.unlink()
-        raise InputError(f"cannot write to {folder}: {error.strerror}; choose another") from error
+        if isinstance(error, OSError):
+            raise InputError(
+                f"cannot write to {folder}: {error.strerror}; choose another"
+            ) from error
+        raise
 
 
 def read_file(path: Path) -> bytes:

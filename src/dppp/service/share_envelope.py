@@ -41,7 +41,12 @@ def seal_to(recipient: bytes, share: KeyShare, task_id: TaskId) -> bytes:
 
 def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare:
     """Open the envelope with the teacher's own key; what cannot be opened says what to do."""
-    drawn, index = _read_header(data, task_id)
+    found, index, drawn = read_envelope_header(data)
+    if found != task_id:
+        raise KeyMaterialError(
+            "this share was dealt for another federation; take the one that came with this "
+            "federation file"
+        )
     header, recipient = data[:_HEADER_BYTES], key.public_key().public_bytes_raw()
     try:
         agreed = key.exchange(X25519PublicKey.from_public_bytes(drawn))
@@ -57,18 +62,13 @@ def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare
     return share
 
 
-def _read_header(data: bytes, task_id: TaskId) -> tuple[bytes, int]:
+def read_envelope_header(data: bytes) -> tuple[TaskId, int, bytes]:
+    """Task, index and drawn key; unauthenticated until the envelope is opened."""
     try:
         reader = Reader(data, tag=TAG, kind="a share envelope")
-        found, index, drawn = reader.take(HASH_BYTES), reader.count(2), reader.take(_KEY_BYTES)
+        return TaskId(reader.take(HASH_BYTES)), reader.count(2), reader.take(_KEY_BYTES)
     except EncodingError as error:
         raise KeyMaterialError(f"this is no share from `dppp keys deal`: {error}") from error
-    if found != task_id:
-        raise KeyMaterialError(
-            "this share was dealt for another federation; take the one that came with this "
-            "federation file"
-        )
-    return drawn, index
 
 
 def _cipher(agreed: bytes, header: bytes, recipient: bytes) -> ChaCha20Poly1305:

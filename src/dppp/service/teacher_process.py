@@ -6,14 +6,14 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from dppp.errors import FederationError
 from dppp.learning.models import as_predict
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.blinding_pool import BlindingPool
 from dppp.protocol.signing import signer_of
-from dppp.protocol.teacher import Predict, Teacher
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict
 from dppp.service.broker import Broker, BrokerAccess, Subjects
 from dppp.service.config import (
     CallableModel,
@@ -76,7 +76,7 @@ def _teacher(
     index = federation.index_of(name)
     table = BlindingTable(federation.public)
     with (
-        open_ledger(_location(config), teacher=name, head_path=config.ledger.head) as ledger,
+        open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
         BlindingPool(table, capacity=_READY_BLINDINGS, random_bytes=os.urandom) as pool,
     ):
         accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
@@ -138,8 +138,3 @@ def stop_event() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-def _location(config: TeacherConfig) -> Path:
-    assert config.ledger.path is not None
-    return config.ledger.path

@@ -1,0 +1,199 @@
+"""From nothing to a teacher that has accepted its task, typed; and what is refused on the way."""
+
+import json
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
+
+from dppp.service.home import Home
+
+INIT = (
+    "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
+    "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --modulus-bits 1024 --s 2"
+)
+HOMES = {
+    "hospital-b": "--name 'hospital b'",
+    "hospital-a": "--name 'hospital a'",
+    "hospital-c": "--name 'hospital c'",
+    "university": "--name university --role aggregator",
+    "hosting": "--name hosting --role broker --host nats.example.org",
+}
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Everything up to the dealt key; what each command said, by command."""
+    root = tmp_path_factory.mktemp("typed")
+    (root / "rows.csv").write_text("radius, texture\n1,2\n")
+    said = {
+        "init": json_of(
+            f"{INIT.format(folder=root / 'coordinator')} --features-from {root}/rows.csv"
+        )
+    }
+    for home, options in HOMES.items():
+        said[home] = json_of(f"join {root / home} {options}")
+    requests = " ".join(str(root / home / "join-request.json") for home in HOMES)
+    said["collect"] = json_of(f"collect {root / 'coordinator'} {requests}")
+    said["deal"] = json_of(f"keys deal --federation {root / 'coordinator'} --out {root / 'dealt'}")
+    return root, said
+
+
+@pytest.fixture
+def copied(typed: tuple[Path, dict[str, Any]], tmp_path: Path) -> tuple[Path, str]:
+    root, said = typed
+    shutil.copytree(root, tmp_path / "copy")
+    return tmp_path / "copy", said["deal"]["federation_hash"]
+
+
+def setup_command(root: Path, home: str, expected: str, share: str | None = None) -> str:
+    sealed = f" --share {root / 'dealt' / share}" if share else ""
+    file = root / "dealt" / "federation.json"
+    return f"setup {root / home} --federation {file} --hash '{expected}'{sealed}"
+
+
+def test_both_ends_see_the_same_fingerprint(typed: tuple[Path, dict[str, Any]]) -> None:
+    _, said = typed
+    collected = {each["name"]: each["fingerprint"] for each in said["collect"]["joined"]}
+    assert collected == {said[home]["name"]: said[home]["fingerprint"] for home in HOMES}
+
+
+def test_teachers_are_numbered_by_name_and_warned_of_a_short_key(
+    typed: tuple[Path, dict[str, Any]],
+) -> None:
+    root, said = typed
+    dealt = said["deal"]
+    assert [(each["index"], each["share_file"]) for each in dealt["teachers"]] == [
+        (1, "hospital-a.share"),
+        (2, "hospital-b.share"),
+        (3, "hospital-c.share"),
+    ]
+    assert any("1024" in warning for warning in dealt["warnings"])
+    assert any("dealer" in warning for warning in dealt["warnings"])
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (root / "dealt").iterdir()}
+    assert modes["federation.json"] == 0o644
+    assert {modes[each["share_file"]] for each in dealt["teachers"]} == {0o600}
+    assert stat.S_IMODE((root / "coordinator" / "authority.key").stat().st_mode) == 0o600
+
+
+def test_a_share_says_whose_it_is(typed: tuple[Path, dict[str, Any]]) -> None:
+    root, said = typed
+    found = json_of(f"keys inspect {root / 'dealt' / 'hospital-c.share'}")
+    assert (found["index"], found["task_id"]) == (3, said["deal"]["task_id"])
+    (root / "cut.share").write_bytes((root / "dealt" / "hospital-c.share").read_bytes()[:40])
+    assert_refused(2, "cut short", run_dppp(f"keys inspect {root / 'cut.share'}"))
+
+
+def test_anybody_can_look_at_the_federation(typed: tuple[Path, dict[str, Any]]) -> None:
+    root, said = typed
+    file = root / "dealt" / "federation.json"
+    found = json_of(f"federation {file}")
+    assert found["federation_hash"] == said["deal"]["federation_hash"]
+    assert found["features"] == ["radius", "texture"]
+    assert found["certificate"]["certified"] is True
+    assert found["certificate"]["epsilon"] == 8
+    assert [each["name"] for each in found["members"]] == ["hospital a", "hospital b", "hospital c"]
+    shown = run_dppp(f"federation {file}").stdout
+    for word in (found["federation_hash"], "hospital c", "nats.example.org", "ε = 8", "kept"):
+        assert word in shown
+
+
+def test_everybody_sets_up_and_a_teacher_accepts(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    spaced = " ".join(expected[place : place + 8] for place in range(0, 64, 8))
+    done = json_of(setup_command(root, "hospital-b", spaced, "hospital-b.share"))
+    assert (done["index"], done["role"], len(done["checked"])) == (2, "teacher", 3)
+    for home in ("university", "hosting"):
+        assert (
+            "checked: the federation hash" in run_dppp(setup_command(root, home, expected)).stdout
+        )
+    config = root / "hospital-b" / "teacher.toml"
+    accepted = json_of(f"teacher accept --config {config}")
+    assert accepted["reserved"] == accepted["cap"] == {"epsilon": 8.0, "delta": 1e-5}
+    assert (accepted["queries"], accepted["is_new_ledger"]) == (100, True)
+    shown = run_process(f"teacher accept --config {config}")
+    assert shown.returncode == 0, shown.stderr
+    for word in ("hospital b, teacher 2", "ε = 8", "breast 2026", "100 queries", "left  ε = 0"):
+        assert word in shown.stdout
+    assert json_of(f"ledger show {root / 'hospital-b' / 'ledger.db'}")["teacher"] == "hospital b"
+
+
+def test_setup_refuses_what_was_not_compared(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    good = setup_command(root, "hospital-a", expected, "hospital-a.share")
+    assert_refused(2, "give --hash", run_dppp(good.replace(f"--hash '{expected}'", "")))
+    assert_refused(2, "64 hexadecimal", run_dppp(good.replace(expected, expected[:-1])))
+    assert_refused(1, "telephone", run_dppp(good.replace(expected, "0" * 64)))
+    other = setup_command(root, "hospital-a", expected, "hospital-b.share")
+    assert_refused(2, "ask the dealer", run_dppp(other))
+    assert_refused(2, "--share", run_dppp(setup_command(root, "hospital-a", expected)))
+    assert_refused(2, "cannot read", run_dppp(good.replace("federation.json", "none.json")))
+    assert not (root / "hospital-a" / "teacher.toml").exists()
+    assert run_dppp(good).returncode == 0
+    assert_refused(2, "nothing is overwritten", run_dppp(good))
+
+
+def test_a_changed_federation_file_is_one_clear_line(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    file = root / "dealt" / "federation.json"
+    whole = json.loads(file.read_text())
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: file.write_text(json.dumps({**whole, "more": 1})),
+        lambda: file.write_text(json.dumps(whole)),
+        lambda: file.write_text("{"),
+        lambda: file.write_bytes(b"\xff\xfe"),
+    )
+    for change in changes:
+        change()
+        assert_refused(2, "", run_dppp(f"federation {file}"))
+        sealed = "hospital-a.share"
+        assert_refused(2, "", run_dppp(setup_command(root, "hospital-a", expected, sealed)))
+
+
+def test_accept_refuses_past_the_cap_and_other_data(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    run_dppp(setup_command(root, "hospital-a", expected, "hospital-a.share"))
+    config = root / "hospital-a" / "teacher.toml"
+    text = config.read_text()
+    for old, new, code, word in (
+        ("epsilon = 8.0", "epsilon = 7.5", 1, "the task costs"),
+        ('id = "breast 2026"', 'id = "lungs"', 2, "'lungs'"),
+        ('log_level = "info"', 'loglevel = "info"', 2, "loglevel is not known"),
+    ):
+        config.write_text(text.replace(old, new))
+        assert_refused(code, word, run_dppp(f"teacher accept --config {config}"))
+    assert not (root / "hospital-a" / "ledger.db").exists()
+
+
+def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    init = INIT.format(folder=folder)
+    for command, word in (
+        (init, "--feature"),
+        (f"{init} --feature a --features-from b.csv", "--feature"),
+        (f"{init} --features-from {tmp_path}/none.csv", "cannot read"),
+        (f"{init.replace('--class benign', '')} --feature a", "class_names"),
+        (f"{init.replace('skellam', 'laplace')} --feature a", "noise"),
+        (f"{init.replace('--epsilon 8', '--epsilon 0')} --feature a", "epsilon"),
+        (f"join {home} --name ''", "printable"),
+        (f"join {home} --name b --role broker", "--host"),
+        (f"join {home} --name b --role king", "king"),
+        (f"collect {tmp_path} {tmp_path}/none.json", "cannot read"),
+        (f"keys deal --federation {tmp_path} --out {home}", "dppp init"),
+        (f"keys deal --federation {tmp_path} --out {home} --teachers 3", "only --out"),
+        (f"keys deal --out {home}", "--federation FOLDER"),
+    ):
+        assert_refused(2, word, run_dppp(command))
+    assert not home.exists()
+    assert not folder.exists()
+
+
+def test_secrets_are_never_printed(tmp_path: Path) -> None:
+    result = run_dppp(f"join {tmp_path / 'home'} --name one")
+    home = Home(folder=tmp_path / "home")
+    assert home.nats_seed() not in result.stdout + repr(home) + repr(home.request())
+    assert "PRIVATE" not in result.stdout

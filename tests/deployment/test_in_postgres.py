@@ -1,0 +1,55 @@
+"""The aggregator's store and a teacher's ledger in PostgreSQL, in a federation of processes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.deployment.running import TEACHERS, Running, charged_in, make_federation, run
+from tests.left_out import need_program
+from tests.postgres import PASSWORD, shared_server
+
+from dppp.service.acceptance import accept_task
+from dppp.service.config import TeacherConfig, read_config
+
+ASKED = [2, 0, 1]
+
+
+def move(config: Path, section: str) -> str:
+    """Let a party keep this in PostgreSQL instead; its url, which the configuration points to."""
+    url = shared_server().fresh_url()
+    (config.parent / "url").write_text(url, encoding="utf-8")
+    text = config.read_text(encoding="utf-8")
+    moved = re.sub(rf'(?m)(^\[{section}\]\n)path = ".*"$', r'\1url = "file:url"', text)
+    assert moved != text
+    config.write_text(moved.replace("head.json", "new-head.json"), encoding="utf-8")
+    return url
+
+
+@pytest.fixture
+def federation(tmp_path: Path) -> Iterator[tuple[Running, str]]:
+    need_program("nats-server", package="nats-server")
+    local = make_federation(tmp_path / "local")
+    move(local.aggregator_config, "store")
+    first = local.teacher_configs[0]
+    url = move(first, "ledger")
+    accept_task(read_config(first, TeacherConfig))
+    with run(local) as running:
+        yield running, url
+
+
+def test_a_batch_is_kept_and_charged_once_in_postgresql(
+    federation: tuple[Running, str],
+) -> None:
+    running, url = federation
+    batch = running.submit(*ASKED)
+    assert running.wait_for_end(batch)["stage"] == "released"
+    labels = running.labels(batch)
+    assert charged_in(url) == len(ASKED)
+    assert running.charged() == [0, *[len(ASKED)] * (TEACHERS - 1)]
+    running.kill("aggregator")
+    running.restart("aggregator")
+    assert running.wait_for_end(batch)["stage"] == "released"
+    assert running.labels(batch) == labels
+    for name in ("aggregator", "teacher-1"):
+        assert PASSWORD not in running.log_of(name)

@@ -1,0 +1,50 @@
+"""`dppp local`, as a newcomer types it: up, query, down, and up again."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp
+from tests.left_out import need_program
+
+from dppp.service.local_processes import read_processes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    need_program("nats-server", package="nats-server")
+    folder = tmp_path / "federation"
+    yield folder
+    run_dppp(f"local down --folder {folder}")
+
+
+def test_a_local_federation_answers_stops_gently_and_goes_on(folder: Path) -> None:
+    up = json_of(f"local up --teachers 3 --queries 20 --folder {folder}")
+    ask = (
+        f"query --gateway {up['gateway']} --token-file {up['token_file']} "
+        f"--input {up['rows_to_ask']} --out {folder / 'labels.csv'}"
+    )
+    first = json_of(ask)
+    assert first["rows"] == 20
+    assert first["budget"]["left"] == 0
+    with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
+        assert {line["label"] for line in csv.DictReader(file)} <= {"benign", "malignant"}
+
+    stopped = json_of(f"local down --folder {folder}")["stopped"]
+    assert sorted(stopped) == ["aggregator", "broker", "teacher-1", "teacher-2", "teacher-3"]
+    assert read_processes(folder) == []
+    for name in ("teacher-1", "teacher-2", "teacher-3", "aggregator"):
+        log = (folder / "logs" / f"{name}.log").read_text(encoding="utf-8")
+        assert '"stopped"' in log or f"{name.split('-')[0]} stopped" in log, log
+
+    again = json_of(f"local up --folder {folder}")
+    assert again["gateway"] == up["gateway"]
+    assert json_of(ask)["budget"]["charged"] == 20  # released before: still known, still free
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("important")
+    assert_refused(2, "not empty", run_dppp(f"local up --folder {tmp_path}"))
+    assert_refused(2, "no local federation", run_dppp(f"local down --folder {tmp_path}"))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -1,0 +1,70 @@
+"""Federations for tests: every step of the real ceremony, on a short key that anyone can factor."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.protocol import small
+
+from dppp.service.ceremony import DealtFederation, deal_federation
+from dppp.service.coordinator import collect, init_federation
+from dppp.service.federation_file import FederationFile
+from dppp.service.home import Home, make_home
+from dppp.service.identity import Role
+from dppp.service.setting_up import SetUp, set_up
+from dppp.service.terms import Terms, make_terms
+
+TEACHERS = ("hospital a", "hospital b", "hospital c")
+AGGREGATOR, BROKER = "university", "hosting"
+
+
+def terms() -> Terms:
+    return make_terms(
+        name="cells",
+        data_id="breast 2026",
+        class_names=small.CLASS_NAMES,
+        features=small.FEATURES,
+        epsilon=20.0,
+        delta=1e-4,
+        queries=40,
+        noise="skellam",
+    )
+
+
+@dataclass(frozen=True)
+class Ceremony:
+    """A folder with a coordinator, a home for everybody by name, and what was dealt."""
+
+    root: Path
+    dealt: DealtFederation
+
+    @property
+    def federation(self) -> FederationFile:
+        return self.dealt.federation
+
+    def home(self, name: str) -> Home:
+        return Home(folder=self.root / name)
+
+    def share(self, index: int) -> bytes:
+        return (self.root / "dealt" / self.dealt.share_files[index - 1]).read_bytes()
+
+    def set_up(self, name: str, **options: object) -> SetUp:
+        share = self.share(TEACHERS.index(name) + 1) if name in TEACHERS else None
+        given: dict[str, object] = {"share": share, **options}
+        return set_up(self.home(name), self.federation, self.federation.hash, **given)  # type: ignore[arg-type]
+
+
+def join_all(root: Path) -> None:
+    """Up to where the key can be dealt."""
+    init_federation(root / "coordinator", terms())
+    requests = [make_home(root / name, name=name) for name in reversed(TEACHERS)]
+    requests.append(make_home(root / AGGREGATOR, name=AGGREGATOR, role=Role.AGGREGATOR))
+    hosts = ("localhost", "127.0.0.1")
+    requests.append(make_home(root / BROKER, name=BROKER, role=Role.BROKER, hosts=hosts))
+    collect(root / "coordinator", requests)
+
+
+def hold(root: Path) -> Ceremony:
+    """Join, collect and deal; nobody has set up yet."""
+    join_all(root)
+    key = small.dealt(len(TEACHERS), 2)
+    return Ceremony(root=root, dealt=deal_federation(root / "coordinator", root / "dealt", key=key))

@@ -1,0 +1,212 @@
+"""Configurations: what is not known is refused, by file, key and expectation."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dppp.errors import InputError
+from dppp.service.config import (
+    AggregatorConfig,
+    CallableModel,
+    HttpModel,
+    OnnxModel,
+    PickleModel,
+    SkopsModel,
+    TeacherConfig,
+    TorchModel,
+    read_config,
+    split_address,
+)
+from dppp.service.terms import Terms, make_terms, read_terms
+
+PARTY = f"""
+home = "."
+federation = "federation.json"
+federation_hash = "{"ab" * 32}"
+[broker]
+servers = ["tls://nats.example.org:4222"]
+"""
+TEACHER = (
+    PARTY
+    + """
+[ledger]
+path = "ledger.db"
+head = "/other/disk/head.json"
+[data]
+id = "breast 2026"
+epsilon = 8
+delta = 1e-5
+"""
+)
+MODEL = '[model]\nkind = "onnx"\npath = "m.onnx"\n'
+AGGREGATOR = PARTY + '[store]\npath = "batches.db"\n'
+
+
+def read(tmp_path: Path, text: str, model: Any = TeacherConfig) -> Any:
+    path = tmp_path / "party.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_config(path, model)
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    config = read(tmp_path, TEACHER + MODEL)
+    assert config.home == tmp_path
+    assert config.ledger.path == tmp_path / "ledger.db"
+    assert config.ledger.head == Path("/other/disk/head.json")
+    assert config.model.path == tmp_path / "m.onnx"
+    assert config.data.epsilon == 8.0
+    assert config.monitoring.listen is None
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        ('kind = "skops"\npath = "m"\ntrusted_types = ["a.B"]', SkopsModel),
+        ('kind = "onnx"\npath = "m"', OnnxModel),
+        ('kind = "torch"\npath = "m"\nclass = "a.b:C"\narguments = {width = 3}', TorchModel),
+        ('kind = "callable"\nimport = "a.b:predict"', CallableModel),
+        ('kind = "http"\nurl = "http://127.0.0.1:9/p"\ntimeout_seconds = 2', HttpModel),
+        ('kind = "pickle"\npath = "m"', PickleModel),
+    ],
+)
+def test_a_model_is_of_one_kind(tmp_path: Path, table: str, kind: type) -> None:
+    config = read(tmp_path, TEACHER + "[model]\n" + table)
+    assert isinstance(config.model, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TEACHER, "model is missing"),
+        (TEACHER + MODEL + "more = 1", "model.onnx.more is not known"),
+        ("more = 1\n" + TEACHER + MODEL, "more is not known"),
+        (TEACHER.replace("epsilon = 8", 'epsilon = "8"') + MODEL, "data.epsilon"),
+        (TEACHER.replace("epsilon = 8", "epsilon = inf") + MODEL, "data.epsilon"),
+        (TEACHER.replace("epsilon = 8", "epsilon = -1") + MODEL, "greater than 0"),
+        (TEACHER.replace("delta = 1e-5", "delta = 1") + MODEL, "less than 1"),
+        (TEACHER.replace("delta = 1e-5", "") + MODEL, "data.delta is missing"),
+        (TEACHER.replace("ab", "zz") + MODEL, "federation_hash"),
+        (TEACHER.replace("tls://", "http://") + MODEL, "tls://nats.example.org"),
+        (TEACHER.replace('["tls://nats.example.org:4222"]', "[]") + MODEL, "broker.servers"),
+        (TEACHER.replace('path = "ledger.db"', "") + MODEL, "either path"),
+        (TEACHER.replace('path = "ledger.db"', 'path = "a"\nurl = "b"') + MODEL, "either path"),
+        (TEACHER.replace('path = "ledger.db"', 'url = "env:NO_SUCH"') + MODEL, "NO_SUCH"),
+        (TEACHER.replace('path = "ledger.db"', 'url = "file:no"') + MODEL, "cannot read"),
+        (TEACHER + '[model]\nkind = "magic"', "skops"),
+        (TEACHER + '[model]\nkind = "callable"\nimport = "os.system"', "model.callable.import"),
+        (TEACHER + '[model]\nkind = "http"\nurl = "file:///etc"', "model.http.url"),
+        (TEACHER + MODEL + '[monitoring]\nlisten = "9101"', "127.0.0.1:9101"),
+        (TEACHER + MODEL + "[data]", "not TOML"),
+        ("home = 1979-05-27", "not TOML that can be used"),
+        ("\x00", "not TOML"),
+    ],
+)
+def test_a_bad_configuration_is_one_line_that_names_file_and_key(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        read(tmp_path, text)
+    assert str(tmp_path / "party.toml") in str(caught.value)
+    assert "\n" not in str(caught.value).strip()
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        read_config(tmp_path / "none.toml", TeacherConfig)
+
+
+@pytest.mark.parametrize("where", ["env", "file"])
+def test_secrets_are_elsewhere_and_never_shown(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "postgresql://dppp:hunter2@db/dppp"  # noqa: S105 - a test's
+    monkeypatch.setenv("DPPP_STORE_URL", secret)
+    (tmp_path / "url").write_text(secret + "\n")
+    place = "env:DPPP_STORE_URL" if where == "env" else "file:url"
+    config = read(tmp_path, PARTY + f'[store]\nurl = "{place}"\n', AggregatorConfig)
+    assert config.store.url.get_secret_value() == secret
+    assert "hunter2" not in repr(config) + str(config)
+
+
+def test_an_error_does_not_show_the_value(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(
+            tmp_path, AGGREGATOR.replace('path = "b', 'url = 1\npath = "hunter2'), AggregatorConfig
+        )
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_aggregator_has_sensible_defaults(tmp_path: Path) -> None:
+    config = read(tmp_path, AGGREGATOR, AggregatorConfig)
+    assert config.gateway.listen == "127.0.0.1:8080"
+    assert (config.gateway.most_rows, config.gateway.page) == (20_000, True)
+    assert config.patience.to_patience().opening == 60
+    assert config.queriers == ()
+
+
+def test_queriers_are_told_apart_and_tls_needs_both_files(tmp_path: Path) -> None:
+    querier = f'[[queriers]]\nname = "clinic"\ntoken_sha256 = "{"cd" * 32}"\nqueries = 5\n'
+    (one,) = read(tmp_path, AGGREGATOR + querier, AggregatorConfig).queriers
+    assert (one.name, one.queries) == ("clinic", 5)
+    with pytest.raises(InputError, match="same name"):
+        read(tmp_path, AGGREGATOR + querier * 2, AggregatorConfig)
+    with pytest.raises(InputError, match="same token"):
+        read(tmp_path, AGGREGATOR + querier + querier.replace("clinic", "b"), AggregatorConfig)
+    with pytest.raises(InputError, match="or neither"):
+        read(tmp_path, AGGREGATOR + '[gateway]\ntls_key = "k"', AggregatorConfig)
+
+
+def test_addresses_have_a_host_and_a_port() -> None:
+    assert split_address("0.0.0.0:4222") == ("0.0.0.0", 4222)  # noqa: S104 - only read
+    assert split_address("[::1]:80") == ("::1", 80)
+    for bad in ("4222", ":4222", "a:", "a:b", "a:70000", "a:-1", "a:²"):
+        with pytest.raises(InputError, match="no address"):
+            split_address(bad)
+
+
+def test_terms_survive_their_file(tmp_path: Path) -> None:
+    terms = make_terms(
+        name='a "quoted" näme \\ 😀',
+        data_id="d",
+        class_names=("ja", "nein"),
+        features=("x", "y"),
+        epsilon=0.1,
+        delta=1e-12,
+        queries=3,
+        dropouts=0,
+    )
+    (tmp_path / "terms.toml").write_text(terms.to_toml(), encoding="utf-8")
+    assert read_terms(tmp_path) == terms
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"class_names": ("one",)}, "class_names"),
+        ({"class_names": ("one", "one")}, "once only"),
+        ({"features": ()}, "features"),
+        ({"name": "a\nb"}, "printable"),
+        ({"epsilon": 0.0}, "greater than 0"),
+        ({"delta": 1.0}, "less than 1"),
+        ({"queries": 0}, "queries"),
+        ({"noise": "laplace"}, "noise"),
+        ({"s": 9}, "s is 9"),
+        ({"modulus_bits": 512}, "modulus"),
+        ({"colluders": -1}, "colluders"),
+        ({"more": 1}, "not known"),
+    ],
+)
+def test_terms_that_cannot_be_are_refused(change: dict[str, Any], says: str) -> None:
+    good: dict[str, Any] = {
+        "name": "n",
+        "data_id": "d",
+        "class_names": ("a", "b"),
+        "features": ("x",),
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "queries": 1,
+    }
+    assert isinstance(make_terms(**good), Terms)
+    with pytest.raises(InputError, match=says):
+        make_terms(**{**good, **change})

@@ -1,0 +1,177 @@
+"""`dppp setup` and `dppp teacher accept`: nothing is taken in that was not checked."""
+
+import shutil
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.service.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
+
+from dppp.errors import (
+    BudgetExceeded,
+    CapChanged,
+    FederationChanged,
+    FederationError,
+    InputError,
+    KeyMaterialError,
+)
+from dppp.service.acceptance import Acceptance, accept_task
+from dppp.service.config import AggregatorConfig, TeacherConfig, read_config
+from dppp.service.federation_file import FederationFile
+from dppp.service.home import Home
+from dppp.service.ledger_file import inspect_ledger
+from dppp.service.setting_up import set_up
+
+
+@pytest.fixture
+def fresh(ceremony: Ceremony, tmp_path: Path) -> Ceremony:
+    """A copy of the federation in which nobody has set up."""
+    root = tmp_path / "copy"
+    shutil.copytree(ceremony.root, root)
+    return replace(ceremony, root=root)
+
+
+def files(home: Home) -> set[str]:
+    return {path.name for path in home.folder.iterdir()}
+
+
+def test_everybody_gets_what_it_needs(fresh: Ceremony) -> None:
+    for name in (*TEACHERS, AGGREGATOR, BROKER):
+        assert fresh.set_up(name).checked
+    both = {"federation.json", "authority.pem", "tls.pem"}
+    assert both | {"key.share", "teacher.toml"} <= files(fresh.home(TEACHERS[0]))
+    assert both | {"aggregator.toml"} <= files(fresh.home(AGGREGATOR))
+    assert both | {"nats.conf"} <= files(fresh.home(BROKER))
+    share = fresh.home(TEACHERS[2]).folder / "key.share"
+    assert stat.S_IMODE(share.stat().st_mode) == 0o600
+    opened = fresh.home(TEACHERS[2]).unsealed_share(fresh.federation)
+    assert (opened.index, opened.key_id) == (3, fresh.federation.public.key_id)
+
+
+def test_the_configurations_can_be_read_as_they_are(fresh: Ceremony) -> None:
+    task = fresh.federation.task
+    teacher = read_config(fresh.set_up(TEACHERS[0]).configuration, TeacherConfig)
+    assert teacher.home == teacher.federation.parent == fresh.home(TEACHERS[0]).folder
+    assert teacher.federation_hash == fresh.federation.hash.hex()
+    assert teacher.broker.servers == ("tls://localhost:4222", "tls://127.0.0.1:4222")
+    assert (teacher.data.id, teacher.data.epsilon) == (task.data_id, task.epsilon)
+    servers = ["tls://10.0.0.1:7777"]
+    path = fresh.set_up(AGGREGATOR, servers=servers).configuration
+    assert read_config(path, AggregatorConfig).broker.servers == tuple(servers)
+
+
+def test_setting_up_again_overwrites_nothing(fresh: Ceremony) -> None:
+    fresh.set_up(TEACHERS[0])
+    with pytest.raises(InputError, match="nothing is overwritten"):
+        fresh.set_up(TEACHERS[0])
+
+
+def test_another_hash_is_refused(fresh: Ceremony) -> None:
+    before = files(fresh.home(TEACHERS[0]))
+    with pytest.raises(FederationChanged, match="compare the hash"):
+        set_up(fresh.home(TEACHERS[0]), fresh.federation, b"\0" * 32, share=fresh.share(1))
+    assert files(fresh.home(TEACHERS[0])) == before
+
+
+def test_the_own_keys_must_stand_beside_the_own_name(fresh: Ceremony, tmp_path: Path) -> None:
+    """The coordinator replaced a request by one of its own making."""
+    other = hold(tmp_path / "other")
+    home = other.home(TEACHERS[0])
+    with pytest.raises(FederationError, match="to the coordinator again"):
+        set_up(home, fresh.federation, fresh.federation.hash, share=fresh.share(1))
+    shutil.copy(home.folder / "tls.key", fresh.home(TEACHERS[0]).folder / "tls.key")
+    with pytest.raises(FederationError, match="another TLS key"):
+        fresh.set_up(TEACHERS[0])
+
+
+def test_a_share_must_be_the_own_and_of_this_key(fresh: Ceremony, tmp_path: Path) -> None:
+    foreign = hold(tmp_path / "other").share(1)
+    damaged = fresh.share(1)[:-1] + bytes((fresh.share(1)[-1] ^ 1,))
+    for share in (fresh.share(2), foreign, damaged, b""):
+        with pytest.raises(KeyMaterialError):
+            fresh.set_up(TEACHERS[0], share=share)
+    with pytest.raises(InputError, match="--share"):
+        fresh.set_up(TEACHERS[0], share=None)
+    with pytest.raises(InputError, match="no teacher"):
+        fresh.set_up(AGGREGATOR, share=fresh.share(1))
+    assert "key.share" not in files(fresh.home(TEACHERS[0]))
+
+
+def test_certificates_past_their_time_are_refused(fresh: Ceremony) -> None:
+    now = datetime.now(UTC)
+    for bad in (now - timedelta(days=1), now + timedelta(days=800)):
+        with pytest.raises(FederationError, match="set the clock"):
+            fresh.set_up(TEACHERS[0], now=bad)
+
+
+def accept(fresh: Ceremony, change: Callable[[str], str] = lambda text: text) -> Acceptance:
+    path = fresh.home(TEACHERS[0]).folder / "teacher.toml"
+    if not path.exists():
+        fresh.set_up(TEACHERS[0])
+    path.write_text(change(path.read_text()))
+    return accept_task(read_config(path, TeacherConfig), insecure_testing=True)
+
+
+def test_accepting_reserves_the_whole_task_once(fresh: Ceremony) -> None:
+    first, again = accept(fresh), accept(fresh)
+    assert (first.is_new_ledger, again.is_new_ledger) == (True, False)
+    assert first.data == again.data
+    assert first.data.reserved.epsilon == fresh.federation.task.epsilon
+    assert [task.queries for task in first.data.tasks] == [fresh.federation.task.queries]
+    assert (first.teacher, first.index) == (TEACHERS[0], 1)
+    with inspect_ledger(fresh.home(TEACHERS[0]).folder / "ledger.db") as (ledger, _):
+        assert ledger.head.index == 2
+
+
+def test_a_cap_below_the_price_is_refused_before_it_is_fixed(fresh: Ceremony) -> None:
+    with pytest.raises(BudgetExceeded, match="the task costs"):
+        accept(fresh, lambda text: text.replace("epsilon = 20.0", "epsilon = 19.9"))
+    assert "ledger.db" not in files(fresh.home(TEACHERS[0]))
+    accept(fresh, lambda text: text.replace("epsilon = 19.9", "epsilon = 40.0"))
+    with pytest.raises(CapChanged):
+        accept(fresh, lambda text: text.replace("epsilon = 40.0", "epsilon = 50.0"))
+
+
+def test_another_data_id_is_refused(fresh: Ceremony) -> None:
+    with pytest.raises(InputError, match="'lungs'"):
+        accept(fresh, lambda text: text.replace('id = "breast 2026"', 'id = "lungs"'))
+
+
+def test_a_lost_ledger_is_not_made_anew(fresh: Ceremony) -> None:
+    accept(fresh)
+    (fresh.home(TEACHERS[0]).folder / "ledger.db").unlink()
+    with pytest.raises(Exception, match="would forget what was spent"):
+        accept(fresh)
+
+
+def test_a_later_federation_is_paid_from_the_same_ledger(fresh: Ceremony, tmp_path: Path) -> None:
+    """As the runbook says for rotation: same name, same ledger, same cap."""
+    accept(
+        fresh, lambda text: text.replace("epsilon = 20.0", "epsilon = 45").replace("0.0001", "1e-3")
+    )
+    old = fresh.home(TEACHERS[0]).folder
+    later = hold(tmp_path / "later")
+
+    def keep_ledger(text: str) -> str:
+        kept = text.replace('"ledger.db"', f'"{old}/ledger.db"').replace(
+            '"head.json"', f'"{old}/head.json"'
+        )
+        return kept.replace("epsilon = 20.0", "epsilon = 45").replace("0.0001", "1e-3")
+
+    second = accept(later, keep_ledger)
+    assert not second.is_new_ledger
+    assert second.data.reserved.epsilon == 40
+    third = hold(tmp_path / "third")
+    with pytest.raises(BudgetExceeded):
+        accept(third, keep_ledger)
+
+
+def test_another_federation_file_is_refused(fresh: Ceremony, tmp_path: Path) -> None:
+    other: FederationFile = hold(tmp_path / "other").federation
+    fresh.set_up(TEACHERS[0])
+    (fresh.home(TEACHERS[0]).folder / "federation.json").write_bytes(other.to_bytes())
+    with pytest.raises(FederationChanged):
+        accept(fresh)
