@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.deployment.running import TEACHERS, Running, make_federation, rows, run
+from tests.deployment.running import DROPOUTS, TEACHERS, Running, make_federation, rows, run
 from tests.left_out import need_program
 
 from dppp.benchmarks.process_use import resident_megabytes
@@ -30,9 +30,10 @@ from dppp.service.local_processes import read_processes
 
 BATCHES = int(os.environ.get("DPPP_SOAK_BATCHES", "3000"))
 SECONDS = float(os.environ.get("DPPP_SOAK_SECONDS", "900"))
+PROCESSES = ["broker", "aggregator"]
 MOST_ROWS = 3
 AT_ONCE = 6
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 15
 END_SECONDS = 240
 SETTLED_SECONDS = 30
 """Memory counts from so long after a process started: until then it loads its model and tables."""
@@ -76,18 +77,23 @@ class Trouble:
         teachers = [config.parent.name for config in self._running.local.teacher_configs]
         while not self._stop.wait(self._random.uniform(3, 12)):
             self.note_memory()
-            # Teachers more often: there are more of them, and each should live long enough.
-            name = self._random.choice([*teachers, "broker", "aggregator"])
-            if self._random.random() < 0.5:
+            chance, name = self._random.random(), self._random.choice(PROCESSES + teachers)
+            if chance < 0.45:
                 self._running.kill(name)
                 self._stop.wait(self._random.uniform(0, 3))
                 self._running.restart(name)
                 self.done[f"{name.partition('-')[0]} killed"] += 1
-            else:
-                self._running.pause(name)
-                self._stop.wait(self._random.uniform(0.5, 6))
-                self._running.go_on(name)
+            elif chance < 0.9:
+                self._sleep([name], self._random.uniform(0.5, 6))
                 self.done[f"{name.partition('-')[0]} put to sleep"] += 1
+            else:  # one more than may vanish, for longer than batches wait
+                self._sleep(self._random.sample(teachers, DROPOUTS + 1), DEADLINE_SECONDS + 2)
+                self.done["too many teachers put to sleep"] += 1
+
+    def _sleep(self, names: list[str], seconds: float) -> None:
+        self._running.pause(*names)
+        self._stop.wait(seconds)
+        self._running.go_on(*names)
 
     def growth(self) -> dict[str, float]:
         """The most that a process of each kind grew once it was settled, in megabytes."""
