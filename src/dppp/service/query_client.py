@@ -21,6 +21,7 @@ Report = Callable[[int, str], None]
 """Told how many rows are answered, and what is happening to the next ones."""
 
 _RETRY_SECONDS = 2
+_FIRST_POLL_SECONDS = 0.05
 _POLL_SECONDS = 0.5
 
 
@@ -69,7 +70,8 @@ class Gateway:
         return str(self._call("POST", "/api/batches", json=body, headers=headers).json()["id"])
 
     def wait(self, batch: str, report: Callable[[str], None]) -> None:
-        """Wait for a batch to be released."""
+        """Wait for a batch to be released; a short batch is asked after more often."""
+        pause = _FIRST_POLL_SECONDS
         while True:
             state = self._call("GET", f"/api/batches/{batch}").json()
             report(_words(state))
@@ -80,7 +82,8 @@ class Gateway:
                     f"the batch was aborted: {state['reason']}{_named(state)}. The same command "
                     "asks again, at a new charge"
                 )
-            time.sleep(_POLL_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, _POLL_SECONDS)
 
     def labels(self, batch: str) -> list[Labelled]:
         """The labels of a released batch."""
