@@ -187,6 +187,10 @@ class GatewayRefusal(GatewayError):
     """The gateway refused a request, and will refuse it again."""
 
 
+class GatewayAbort(GatewayError):
+    """A batch that was asked of the gateway ended without a release."""
+
+
 class Busy(DpppError):
     """Too much is under way; the same can be asked again later."""
 

@@ -58,17 +58,23 @@ def first_feature() -> LogisticRegression:
     return LogisticRegression(C=100).fit(rows, np.array(CLASS_NAMES)[rows[:, 0]])
 
 
-def make_federation(folder: Path, *, deadline_seconds: int = 60) -> LocalFederation:
-    """Five teachers who agree, and a budget that leaves little noise."""
+def make_federation(
+    folder: Path,
+    *,
+    deadline_seconds: int = 60,
+    epsilon: float = EPSILON,
+    queries: int = QUERIES,
+) -> LocalFederation:
+    """Five teachers who agree, and a budget that leaves little noise unless told otherwise."""
     broker_port, gateway_port = free_ports(2)
     terms = Terms(
         name="deployed",
         data_id="records",
         class_names=CLASS_NAMES,
         features=FEATURES,
-        epsilon=EPSILON,
+        epsilon=epsilon,
         delta=1e-4,
-        queries=QUERIES,
+        queries=queries,
         colluders=COLLUDERS,
         dropouts=DROPOUTS,
         modulus_bits=1024,

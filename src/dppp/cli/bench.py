@@ -1,5 +1,6 @@
 """`dppp bench`: what the cryptography costs on this machine, against the paper and its peers."""
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 from rich.console import Console
 
 from dppp.benchmarks.workload import DEFAULT_SLOT_BITS, Workload
+from dppp.cli.extras import require_scikit_learn, require_service
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
@@ -54,9 +56,20 @@ def bench(
     plot: Annotated[
         Path | None, typer.Option(help="Write a plot of the steps (PNG); implies --steps.")
     ] = None,
+    deployment: Annotated[
+        Path | None,
+        typer.Option(help="Instead: run real processes and a broker in this new folder."),
+    ] = None,
+    singles: Annotated[
+        int, typer.Option(help="With --deployment: batches of one query.", min=10)
+    ] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a batch from ballots to counts; sums are checked, times are processor times."""
+    if deployment is not None:
+        load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
+        _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)
+        return
     from dppp.benchmarks.federation import measure_federation  # noqa: PLC0415
     from dppp.benchmarks.plot import plot_steps  # noqa: PLC0415
     from dppp.benchmarks.report import run_benchmark  # noqa: PLC0415
@@ -82,6 +95,20 @@ def bench(
     if plot is not None:
         plot_steps(result, plot)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
+
+
+def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None:
+    require_service()
+    require_scikit_learn()
+    from dppp.benchmarks.deployment import Load, measure_deployment  # noqa: PLC0415
+    from dppp.service.local_processes import find_nats_server  # noqa: PLC0415
+
+    find_nats_server()
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty; choose another folder")
+    logging.disable(logging.WARNING)  # the benchmark hangs up on the broker, and says so many times
+    result = measure_deployment(folder, Load(**load, alone=load["singles"] // 10))
+    emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
 
 
 def _show(console: Console, result: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from dppp.cli.extras import need_service
+from dppp.cli.extras import require_service
 from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def serve_demo(
     """Found a federation here, serve its gateway and page, and run until Ctrl-C."""
     if data not in SHOWS:
         raise InputError(f"there is no demo with {data!r}; choose {' or '.join(SHOWS)}")
-    need_service()
+    require_service()
     from dppp.service.graceful_server import GracefulServer  # noqa: PLC0415
     from dppp.service.queriers import make_token  # noqa: PLC0415
 

@@ -20,6 +20,7 @@ from dppp.errors import DpppError, WireError
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.messages import HASH_BYTES, BatchId, BatchRequest, batch_id, query_id
+from dppp.protocol.wire import encode
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
 from dppp.service.events import BatchEvent, Stage
@@ -96,9 +97,14 @@ class AggregatorStation:
                 await self._broker.publish(subject, frame, reply=self.worker)
 
     async def dispatch(self, request: BatchRequest) -> None:
-        """Offer a batch that is in the store to one aggregator of the queue group."""
+        """Store a batch and offer it to one aggregator of the queue group.
+
+        If the offer gets lost, whoever looks for batches that nobody runs will find it.
+        """
         ids = [query_id(request.task_id, query) for query in request.queries]
-        await self._broker.publish(self._subjects.work, batch_id(request.task_id, ids))
+        identifier = batch_id(request.task_id, ids)
+        await asyncio.to_thread(self._store.put_once, identifier, "request", encode(request))
+        await self._broker.publish(self._subjects.work, identifier)
 
     async def _take(self, message: Msg) -> None:
         teacher = self._subjects.sender_of(message.subject)

@@ -9,7 +9,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -130,8 +130,7 @@ class BatchRunner:
 
     async def refresh(self, identifier: BatchId) -> None:
         """Another aggregator ended this batch: take its outcome."""
-        await self.ask(Aggregator.refresh, identifier)
-        await self._tell_progress([identifier])
+        await self._step(Aggregator.refresh, identifier)
 
     def take(self, teacher: int, data: bytes) -> None:
         """A message that the channel says is from this teacher."""
@@ -165,8 +164,7 @@ class BatchRunner:
         while True:
             teacher, data = await self._inbox.get()
             with _going_on():
-                sends = await self.ask(Aggregator.receive, teacher, data, now=self._now())
-                await self._tell_progress(self._open)
+                sends = await self._step(Aggregator.receive, teacher, data, now=self._now())
                 await self._channel.send(sends)
 
     async def _pass_time(self) -> None:
@@ -175,11 +173,10 @@ class BatchRunner:
             await asyncio.sleep(_TICK_SECONDS)
             self._notice_silence()
             with _going_on():
-                sends = await self.ask(Aggregator.tick, self._now())
+                sends = await self._step(Aggregator.tick, self._now())
                 if self._clock() >= reminded_at + _REMIND_SECONDS:
                     reminded_at = self._clock()
                     sends += await self.ask(Aggregator.remind)
-                await self._tell_progress(self._open)
                 await self._channel.send(sends)
 
     def _notice_silence(self) -> None:
@@ -193,16 +190,32 @@ class BatchRunner:
         log.info("teacher online" if is_online else "teacher offline", extra={"teacher": teacher})
         self.hub.tell(TeacherEvent(teacher=teacher, is_online=is_online, at=self._clock()))
 
-    async def _tell_progress(self, identifiers: Iterable[BatchId]) -> None:
-        for identifier in list(identifiers):
+    async def _step(
+        self,
+        method: Callable[Concatenate[Aggregator, Arguments], Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Call a method that may get batches further, and tell how far all of them are.
+
+        One turn in the aggregator's thread, however many batches are under way.
+        """
+        followed = self.open_batches
+
+        def step(aggregator: Aggregator) -> tuple[Result, list[Progress | None]]:
+            result = method(aggregator, *arguments, **named)
+            return result, [aggregator.progress(identifier) for identifier in followed]
+
+        result, found = await self.ask(step)
+        for identifier, progress in zip(followed, found, strict=True):
             seen = self._open.get(identifier)
             if seen is None:
-                continue
-            found = await self.ask(Aggregator.progress, identifier)
-            if found is None:
+                continue  # the other loop noticed its end first
+            if progress is None:
                 await self._tell_end(identifier, seen)
             else:
-                self._tell_news(identifier, seen, found)
+                self._tell_news(identifier, seen, progress)
+        return result
 
     def _tell_news(self, identifier: BatchId, seen: _Open, found: Progress) -> None:
         teachers, threshold = self.task.trust.teachers, self.task.trust.threshold

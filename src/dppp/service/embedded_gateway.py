@@ -51,6 +51,7 @@ def embed_gateway(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         signs = asyncio.create_task(channel.give_signs_of_life())
         async with runner:
+            await runner.ask(Aggregator.recall)
             yield
         signs.cancel()
         await asyncio.gather(signs, return_exceptions=True)

@@ -26,16 +26,19 @@ def stream_events(
     async def lines() -> AsyncIterator[str]:
         with hub.watch() as events:
             yield ": watching\n\n"
-            while not await is_over():
+            has_ended = await is_over()
+            while not has_ended:
                 try:
                     event = await asyncio.wait_for(anext(events), _SIGN_OF_LIFE_SECONDS)
                 except TimeoutError:
                     yield ": still here\n\n"
+                    has_ended = await is_over()
                     continue
                 except StopAsyncIteration:
                     return  # this process stops; whoever watches connects anew
                 if is_wanted(event):
                     yield f"data: {json.dumps(event.to_json())}\n\n"
+                    has_ended = event.is_last and await is_over()
         yield "event: end\ndata: {}\n\n"
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from dppp.service.stage_times import StageTimes
 
@@ -45,6 +46,11 @@ class BatchEvent:
     reason: str | None = None
     worker: str | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the end of the batch."""
+        return self.stage in (Stage.RELEASED, Stage.ABORTED)
+
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""
         return {"kind": "batch", **asdict(self)}
@@ -57,6 +63,7 @@ class TeacherEvent:
     teacher: int
     is_online: bool
     at: float
+    is_last: ClassVar[bool] = False
 
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""

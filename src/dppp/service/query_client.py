@@ -8,19 +8,20 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from dppp.errors import GatewayError, GatewayRefusal, InputError
+from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
 
 Rows = Sequence[Sequence[float]]
 Report = Callable[[int, str], None]
 """Told how many rows are answered, and what is happening to the next ones."""
 
 _RETRY_SECONDS = 2
+_FIRST_POLL_SECONDS = 0.05
 _POLL_SECONDS = 0.5
 
 
@@ -37,6 +38,8 @@ class Gateway:
 
     def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
         self._patience_seconds = patience_seconds
+        if not address.startswith(("https://", "http://")):
+            raise InputError(f"{address!r} is no gateway; write it as https://host:port")
         try:
             self._client = httpx.Client(
                 base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
@@ -67,15 +70,20 @@ class Gateway:
         return str(self._call("POST", "/api/batches", json=body, headers=headers).json()["id"])
 
     def wait(self, batch: str, report: Callable[[str], None]) -> None:
-        """Wait for a batch to be released."""
+        """Wait for a batch to be released; a short batch is asked after more often."""
+        pause = _FIRST_POLL_SECONDS
         while True:
             state = self._call("GET", f"/api/batches/{batch}").json()
             report(_words(state))
             if state["stage"] == "released":
                 return
             if state["stage"] == "aborted":
-                raise GatewayError(f"the batch was aborted: {state['reason']}{_named(state)}")
-            time.sleep(_POLL_SECONDS)
+                raise GatewayAbort(
+                    f"the batch was aborted: {state['reason']}{_named(state)}. The same command "
+                    "asks again, at a new charge"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _POLL_SECONDS)
 
     def labels(self, batch: str) -> list[Labelled]:
         """The labels of a released batch."""
@@ -121,6 +129,7 @@ class Plan:
 
     def __init__(self, path: Path, *, rows: int, size: int, digest: str) -> None:
         self._path = path
+        self._digest = digest
         if path.exists():
             self.parts = self._read(rows, digest)
             return
@@ -128,11 +137,23 @@ class Plan:
             Part(start=start, count=min(size, rows - start), key=secrets.token_urlsafe(16))
             for start in range(0, rows, size)
         ]
+        self._write()
+
+    def renew(self, part: Part) -> None:
+        """The batch of this part was aborted: the next run asks under another key, anew."""
+        self.parts[self.parts.index(part)] = replace(part, key=secrets.token_urlsafe(16))
+        self._write()
+
+    def _write(self) -> None:
         plain = [(part.start, part.count, part.key) for part in self.parts]
+        unfinished = self._path.with_name(f"{self._path.name}.new")
         try:
-            path.write_text(json.dumps({"digest": digest, "parts": plain}), encoding="utf-8")
+            unfinished.write_text(
+                json.dumps({"digest": self._digest, "parts": plain}), encoding="utf-8"
+            )
+            unfinished.replace(self._path)
         except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from error
+            raise InputError(f"cannot write {self._path}: {error.strerror}") from error
 
     def _read(self, rows: int, digest: str) -> list[Part]:
         try:
@@ -157,7 +178,7 @@ def ask_in_parts(
     gateway: Gateway, rows: Rows, plan: Plan, *, is_fresh: bool, report: Report
 ) -> Iterator[tuple[Part, list[Labelled], bytes | None]]:
     """The labels and the transcript of each part, as they come."""
-    for part in plan.parts:
+    for part in tuple(plan.parts):
         own = rows[part.start : part.start + part.count]
         try:
             batch = gateway.submit(own, key=part.key, is_fresh=is_fresh)
@@ -165,7 +186,11 @@ def ask_in_parts(
             if part.start == 0:
                 plan.finish()  # nothing was begun, so there is nothing to go on with
             raise
-        gateway.wait(batch, lambda words, done=part.start: report(done, words))  # type: ignore[misc]
+        try:
+            gateway.wait(batch, lambda words, done=part.start: report(done, words))  # type: ignore[misc]
+        except GatewayAbort:
+            plan.renew(part)
+            raise
         yield part, gateway.labels(batch), gateway.transcript(batch)
         report(part.start + part.count, "released")
 

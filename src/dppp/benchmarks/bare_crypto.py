@@ -1,0 +1,57 @@
+"""The same task as a deployment's with every role in one process: no broker, disk or gateway."""
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dppp.federation import Federation, Founded, Reply, deliver_here
+from dppp.protocol.aggregator import Send
+from dppp.protocol.wire import kind_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BareBatch:
+    """What one batch costs, and how long the messages of its two rounds are."""
+
+    cpu_seconds: float
+    seconds: float
+    asked_bytes: tuple[int, int]
+    """One request, one ballot list."""
+    answer_bytes: tuple[int, int]
+    """One ballot, one teacher's decryption shares."""
+    answers: tuple[int, int]
+    """How many ballots and how many teachers' shares."""
+
+
+def measure_bare(founded: Founded, rows: Sequence[Sequence[float]]) -> BareBatch:
+    """Run one batch of new rows, every role in turn."""
+    here = deliver_here(founded.teachers)
+    asked: defaultdict[str, list[int]] = defaultdict(list)
+    answered: defaultdict[str, list[int]] = defaultdict(list)
+
+    def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
+        replies = here(sends, now)
+        for send in sends:
+            asked[kind_of(send.data)].append(len(send.data))
+        for _, data in replies:
+            answered[kind_of(data)].append(len(data))
+        return replies
+
+    federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+    started, cpu_started = time.perf_counter(), time.process_time()
+    outcome = federation.ask(np.asarray(rows, dtype=float))
+    cpu, seconds = time.process_time() - cpu_started, time.perf_counter() - started
+    assert outcome.transcript is not None, "every row is new"
+    assert len(asked) == len(answered) == 2, "requests and lists; ballots and shares"
+    request, ballot_list = asked.values()
+    ballots, shares = answered.values()
+    return BareBatch(
+        cpu_seconds=cpu,
+        seconds=seconds,
+        asked_bytes=(max(request), max(ballot_list)),
+        answer_bytes=(max(ballots), max(shares)),
+        answers=(len(ballots), len(shares)),
+    )

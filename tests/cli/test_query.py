@@ -1,0 +1,186 @@
+"""`dppp query` against a gateway over real HTTP: killed, badly fed, with a wrong token."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp
+from tests.protocol.small import CLASS_NAMES, FEATURES, small
+from tests.service.served import serve
+from tests.service.test_gateway import ALICE, BOB, QUERIERS
+
+from dppp.errors import GatewayError
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.service.embedded_gateway import Embedded, embed_gateway
+from dppp.service.query_client import Gateway
+
+Served = tuple[str, Embedded]
+ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS)
+    with serve(embedded.app) as address:
+        yield address, embedded
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    lines = [",".join(FEATURES), *(",".join(map(str, row)) for row in ROWS)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def command(served: Served, table: Path, *more: str, token: str = ALICE) -> str:
+    secret = table.with_name("token")
+    secret.write_text(f"{token}\n", encoding="utf-8")
+    out = table.with_name("labels.csv")
+    asked = f"query --gateway {served[0]} --token-file {secret} --input {table} --out {out}"
+    return " ".join([asked, *more])
+
+
+def spent(served: Served) -> int:
+    with Gateway(served[0], ALICE) as gateway:
+        return int(gateway.budget()["charged"])
+
+
+def wait_until(condition: object, served: Served, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if spent(served) == condition:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{spent(served)} queries were spent, not {condition}")
+
+
+def test_a_query_that_was_killed_in_the_middle_goes_on_and_every_row_is_charged_once(
+    served: Served, table: Path
+) -> None:
+    asked = command(served, table, "--batch-size", "2")
+    parts = table.with_name("labels.csv.parts")
+    served[1].channel.silent |= {1, 2, 3, 4, 5}
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-m", "dppp", *asked.split()], stderr=subprocess.DEVNULL
+    )
+    wait_until(2, served)  # the first batch is under way, and nobody answers
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    assert parts.exists()
+    assert not table.with_name("labels.csv").exists()
+    served[1].channel.silent.clear()
+    found = json_of(asked)
+    assert found["rows"] == len(ROWS)
+    assert spent(served) == len(ROWS)
+    assert not parts.exists()
+    with table.with_name("labels.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["row"] for line in lines] == ["1", "2", "3", "4", "5"]
+    assert {line["label"] for line in lines} <= set(CLASS_NAMES)
+
+
+def test_an_unfinished_query_with_other_rows_is_refused_until_its_file_is_removed(
+    served: Served, table: Path
+) -> None:
+    parts = table.with_name("labels.csv.parts")
+    parts.write_text('{"digest": "of other rows", "parts": [[0, 5, "key"]]}', encoding="utf-8")
+    assert_refused(2, "belongs to other rows", run_dppp(command(served, table)))
+    parts.write_text("not JSON", encoding="utf-8")
+    assert_refused(2, "remove it to start anew", run_dppp(command(served, table)))
+    assert spent(served) == 0
+    parts.unlink()
+    assert json_of(command(served, table))["rows"] == len(ROWS)
+
+
+BAD_TABLES = {
+    "missing": (None, "cannot read"),
+    "empty": (b"", "no rows"),
+    "only a header": (b"first,second\n", "no rows"),
+    "a column missing": (b"first,third\n1,2\n", "no column 'second'"),
+    "text": (b"first,second\n1,2\n1,many\n", "line 3"),
+    "an empty cell": (b"first,second\n1,\n", "line 2"),
+    "a short line": (b"first,second\n1\n", "column 'second'"),
+    "infinite": (b"first,second\n1,inf\n", "finite"),
+    "not a number": (b"first,second\nnan,1\n", "finite"),
+    "no text": (b"first,second\n\xff\xfe,1\n", "cannot read"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_one_clear_line_and_costs_nothing(
+    served: Served, table: Path, name: str
+) -> None:
+    data, word = BAD_TABLES[name]
+    table.unlink() if data is None else table.write_bytes(data)
+    assert_refused(2, word, run_dppp(command(served, table)))
+    assert spent(served) == 0
+    assert not table.with_name("labels.csv.parts").exists()
+
+
+def test_other_columns_are_kept_out_and_any_order_will_do(served: Served, table: Path) -> None:
+    table.write_text("name,second,first\nann,7,1\nbob,8,2\n", encoding="utf-8-sig")
+    assert json_of(command(served, table))["budget"]["charged"] == 2
+    table.write_text("first,second\n1,7\n2,8\n", encoding="utf-8")
+    assert json_of(command(served, table))["budget"]["charged"] == 2  # the same rows
+
+
+def test_a_wrong_token_is_refused_and_leaves_nothing_behind(served: Served, table: Path) -> None:
+    assert_refused(1, "401", run_dppp(command(served, table, token="guess")))  # noqa: S106
+    assert not table.with_name("labels.csv.parts").exists()
+
+
+def test_past_the_allowance_nothing_is_begun(served: Served, table: Path) -> None:
+    refused = run_dppp(command(served, table, token=BOB))  # who may ask three
+    assert refused.returncode == 1
+    assert "3 are left for bob" in refused.stderr
+    assert spent(served) == 0
+    assert not table.with_name("labels.csv.parts").exists()
+
+
+def test_a_token_in_the_environment_will_do_and_none_at_all_will_not(
+    served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = command(served, table).replace(f"--token-file {table.with_name('token')} ", "")
+    monkeypatch.delenv("DPPP_TOKEN", raising=False)
+    assert_refused(2, "DPPP_TOKEN", run_dppp(asked))
+    monkeypatch.setenv("DPPP_TOKEN", ALICE)
+    assert json_of(asked)["rows"] == len(ROWS)
+
+
+def test_a_batch_that_aborts_names_who_was_missing_and_the_same_command_asks_again(
+    table: Path,
+) -> None:
+    embedded = embed_gateway(
+        small(), store=MemoryBatchStore(), queriers=QUERIERS, deadline_seconds=3
+    )
+    with serve(embedded.app) as address:
+        asked = command((address, embedded), table)
+        embedded.channel.silent |= {2, 4}
+        refused = run_dppp(asked)
+        assert refused.returncode == 1
+        assert "aborted" in refused.stderr
+        assert "missing: teachers 2, 4" in refused.stderr
+        embedded.channel.silent.clear()
+        again = json_of(asked)
+    assert again["rows"] == len(ROWS)
+    assert again["budget"]["charged"] == 2 * len(ROWS)  # what was aborted stays charged
+
+
+def test_a_gateway_that_is_away_is_named_when_patience_is_over() -> None:
+    with (
+        Gateway("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
+        pytest.raises(GatewayError, match="run this again later"),
+    ):
+        gateway.task()
+
+
+def test_an_address_that_is_none_is_refused(served: Served, table: Path) -> None:
+    asked = command(served, table).replace(served[0], "gateway.example.org")
+    assert_refused(2, "https://host:port", run_dppp(asked))

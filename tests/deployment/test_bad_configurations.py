@@ -1,0 +1,164 @@
+"""`dppp teacher run` and `dppp aggregator run` with something wrong: an exit code and one line."""
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import assert_refused, json_of, run_dppp
+from tests.deployment.running import make_federation
+
+from dppp.service.ledger_file import create_ledger
+from dppp.service.local_federation import LocalFederation
+
+Change = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> LocalFederation:
+    return make_federation(tmp_path_factory.mktemp("made") / "local")
+
+
+@pytest.fixture
+def teacher(made: LocalFederation, tmp_path: Path) -> Path:
+    """A home of its own for each test; returns its configuration."""
+    shutil.copytree(made.teacher_configs[0].parent, tmp_path / "teacher")
+    return tmp_path / "teacher" / "teacher.toml"
+
+
+@pytest.fixture
+def aggregator(made: LocalFederation, tmp_path: Path) -> Path:
+    shutil.copytree(made.aggregator_config.parent, tmp_path / "aggregator")
+    return tmp_path / "aggregator" / "aggregator.toml"
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """The commands send all logs of this process to standard error; put that back."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def edit(pattern: str, new: str) -> Change:
+    def change(config: Path) -> None:
+        text = config.read_text(encoding="utf-8")
+        changed = re.sub(pattern, new, text, count=1, flags=re.MULTILINE)
+        assert changed != text, pattern
+        config.write_text(changed, encoding="utf-8")
+
+    return change
+
+
+def without(name: str) -> Change:
+    return lambda config: (config.parent / name).unlink()
+
+
+def damaged(name: str) -> Change:
+    return lambda config: (config.parent / name).write_bytes(b"no longer what it was") and None
+
+
+BOTH: dict[str, tuple[Change, int, str]] = {
+    "no configuration": (lambda config: config.unlink(), 2, "cannot read"),
+    "no TOML": (lambda config: config.write_text("home ="), 2, "TOML"),  # type: ignore[dict-item,return-value]
+    "an unknown key": (edit("^log_level", 'colour = "red"\nlog_level'), 2, "colour is not known"),
+    "a key missing": (edit("^servers.*$", ""), 2, "broker.servers is missing"),
+    "a number for text": (edit("^log_level.*$", "log_level = 3"), 2, "log_level"),
+    "no federation file": (without("federation.json"), 2, "federation.json"),
+    "a damaged federation file": (damaged("federation.json"), 2, "federation.json"),
+    "another hash": (edit('_hash = "......', '_hash = "000000'), 1, "hash"),
+    "no seed": (without("nats.seed"), 2, "nats.seed"),
+    "a seed that others read": (
+        lambda config: os.chmod(config.parent / "nats.seed", 0o644),
+        2,
+        "chmod 600",
+    ),
+    "no certificate": (without("tls.pem"), 2, "certificates"),
+}
+TEACHER: dict[str, tuple[Change, int, str]] = {
+    "no model": (without("model.skops"), 2, "there is no file"),
+    "a damaged model": (damaged("model.skops"), 2, "model.skops"),
+    "an unknown kind": (edit('kind = "skops"', 'kind = "magic"'), 2, "model"),
+    "a pickle without the flag": (
+        edit('kind = "skops"\npath = .*\ntrusted_types.*', 'kind = "pickle"\npath = "model.skops"'),
+        1,
+        "--allow-pickle-which-can-run-any-code",
+    ),
+    "a function that is not there": (
+        edit(
+            'kind = "skops"\npath = .*\ntrusted_types.*',
+            'kind = "callable"\nimport = "nowhere.at_all:predict"',
+        ),
+        2,
+        "cannot import",
+    ),
+    "no share": (without("key.share"), 2, "key.share"),
+    "no ledger beside its head": (without("ledger.db"), 1, "ledger"),
+    "no ledger": (damaged("ledger.db"), 2, "ledger"),
+    "a head file of another ledger": (
+        lambda config: (config.parent / "head.json").write_text(  # type: ignore[dict-item,return-value]
+            '{"index": 900, "hash": "' + "ab" * 32 + '"}'
+        ),
+        1,
+        "spend the same budget twice",
+    ),
+}
+AGGREGATOR: dict[str, tuple[Change, int, str]] = {
+    "half a certificate": (
+        edit("^# tls_certificate.*", 'tls_certificate = "gateway.pem"'),
+        2,
+        "tls_key",
+    ),
+    "no address": (edit("^listen = .*", 'listen = "everywhere"'), 2, "127.0.0.1:9101"),
+    "a store that is none": (
+        lambda config: (config.parent / "batches.db").write_text("text " * 300),  # type: ignore[dict-item,return-value]
+        2,
+        "batch store",
+    ),
+    "the same querier twice": (
+        edit(r"(\[\[queriers\]\]\nname[^\[]*)\Z", r"\1\n\1"),
+        2,
+        "two queriers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*BOTH, *TEACHER])
+def test_a_teacher_says_in_one_line_what_is_wrong(teacher: Path, name: str) -> None:
+    change, code, word = (BOTH | TEACHER)[name]
+    change(teacher)
+    assert_refused(code, word, run_dppp(f"teacher run --config {teacher}"))
+
+
+@pytest.mark.parametrize("name", [*BOTH, *AGGREGATOR])
+def test_an_aggregator_says_in_one_line_what_is_wrong(aggregator: Path, name: str) -> None:
+    change, code, word = (BOTH | AGGREGATOR)[name]
+    change(aggregator)
+    assert_refused(code, word, run_dppp(f"aggregator run --config {aggregator}"))
+
+
+def test_a_task_that_was_not_accepted_is_not_answered(teacher: Path) -> None:
+    for name in ("ledger.db", "head.json"):
+        (teacher.parent / name).unlink()
+    assert_refused(1, "cannot reach the ledger", run_dppp(f"teacher run --config {teacher}"))
+    assert not (teacher.parent / "ledger.db").exists()  # running makes none
+    ledger, head = teacher.parent / "ledger.db", teacher.parent / "head.json"
+    create_ledger(ledger, teacher="teacher-1", head_path=head)
+    assert_refused(2, "dppp teacher accept", run_dppp(f"teacher run --config {teacher}"))
+
+
+def test_an_old_copy_of_the_ledger_is_refused_by_run_and_by_accept(teacher: Path) -> None:
+    """A copy from before the task was accepted, put back: it would forget the reservation."""
+    old = teacher.parent / "old.db"
+    accepted = json_of(f"teacher accept --config {teacher}")
+    assert accepted["is_new_ledger"] is False
+    create_ledger(old, teacher="teacher-1", head_path=None)
+    old.replace(teacher.parent / "ledger.db")
+    for command in ("run", "accept"):
+        refused = run_dppp(f"teacher {command} --config {teacher}")
+        assert_refused(1, "spend the same budget twice", refused)
