@@ -86,6 +86,6 @@ def test_whatever_is_sent_is_answered_as_described(
     @given(case=described[path][method].as_strategy(generation_mode=mode))
     def send(case: schemathesis.Case) -> None:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        case.call_and_validate(headers=headers, excluded_checks=excluded)
+        case.call_and_validate(headers=headers, excluded_checks=excluded, timeout=120)
 
     send()
