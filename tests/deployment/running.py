@@ -127,6 +127,18 @@ class Running:
         started = start_process(self.local.folder, name, commands_of(self.local)[name])
         write_processes(self.local.folder, [*others, started])
 
+    def start_second_aggregator(self) -> Started:
+        """Beside the first, on the same store, with a gateway of its own."""
+        config = self.local.aggregator_config.with_name("second.toml")
+        text = self.local.aggregator_config.read_text(encoding="utf-8")
+        (port,) = free_ports(1)
+        config.write_text(text.replace(f":{self.local.gateway_port}", f":{port}"), encoding="utf-8")
+        command = [*commands_of(self.local)["aggregator"][:-1], str(config)]
+        started = start_process(self.local.folder, "second", command)
+        write_processes(self.local.folder, [*read_processes(self.local.folder), started])
+        wait_for(lambda: "aggregator ready" in self.log_of("second"), "the second aggregator")
+        return started
+
     def wait_for_teachers(self, count: int) -> None:
         wait_until_ready(self.local, count, READY_SECONDS)
 

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.deployment.running import TEACHERS, Running, charged_in, make_federation, run
+from tests.deployment.running import (
+    TEACHERS,
+    Running,
+    charged_in,
+    make_federation,
+    run,
+    wait_for,
+)
 from tests.left_out import need_program
 from tests.postgres import PASSWORD, shared_server
 
@@ -53,3 +60,21 @@ def test_a_batch_is_kept_and_charged_once_in_postgresql(
     assert running.labels(batch) == labels
     for name in ("aggregator", "teacher-1"):
         assert PASSWORD not in running.log_of(name)
+
+
+def test_of_two_aggregators_on_one_database_the_second_goes_on_with_what_the_first_leaves(
+    federation: tuple[Running, str],
+) -> None:
+    running, url = federation
+    running.pause("teacher-2", "teacher-3")
+    batch = running.submit(*ASKED)
+    wait_for(lambda: running.state(batch)["ballots"] == TEACHERS - 2, "three ballots")
+    running.start_second_aggregator()
+    running.kill("aggregator")
+    running.go_on("teacher-2", "teacher-3")
+    wait_for(lambda: "batch released" in running.log_of("second"), "the second to release")
+    running.restart("aggregator")
+    assert running.wait_for_end(batch)["stage"] == "released"
+    assert len(running.labels(batch)) == len(ASKED)
+    assert "batch taken over" in running.log_of("second")
+    assert charged_in(url) == len(ASKED)

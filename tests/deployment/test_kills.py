@@ -4,9 +4,7 @@ import pytest
 from tests.deployment.running import (
     TEACHERS,
     Running,
-    commands_of,
     read_processes,
-    start_process,
     wait_for,
     write_processes,
 )
@@ -87,7 +85,7 @@ def test_a_second_aggregator_takes_over_what_the_first_one_leaves(
     held: tuple[Running, str, list[int]],
 ) -> None:
     running, batch, before = held
-    second = _start_second_aggregator(running)
+    second = running.start_second_aggregator()
     running.kill("aggregator")
     running.go_on(FIRST, SECOND)
     wait_for(lambda: "batch released" in running.log_of("second"), "the second to release")
@@ -97,19 +95,3 @@ def test_a_second_aggregator_takes_over_what_the_first_one_leaves(
     running.kill("second")
     left = [each for each in read_processes(running.local.folder) if each != second]
     write_processes(running.local.folder, left)
-
-
-def _start_second_aggregator(running: Running):  # type: ignore[no-untyped-def]
-    """Beside the first, on the same store, with a gateway of its own."""
-    from dppp.service.local_processes import free_ports
-
-    local = running.local
-    config = local.aggregator_config.with_name("second.toml")
-    text = local.aggregator_config.read_text(encoding="utf-8")
-    (port,) = free_ports(1)
-    config.write_text(text.replace(f":{local.gateway_port}", f":{port}"), encoding="utf-8")
-    command = [*commands_of(local)["aggregator"][:-1], str(config)]
-    started = start_process(local.folder, "second", command)
-    write_processes(local.folder, [*read_processes(local.folder), started])
-    wait_for(lambda: "aggregator ready" in running.log_of("second"), "the second aggregator")
-    return started

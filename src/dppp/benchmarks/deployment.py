@@ -79,7 +79,7 @@ def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
         wait_until_ready(local, load.teachers, _START_SECONDS)
         start_seconds = time.monotonic() - started_at
         running = _ask_deployment(local, load)
-        bare = {"single": _bare_singles(founded), "large": _bare_large(founded, load)}
+        bare = {"single": _bare_singles(founded, load), "large": _bare_large(founded, load)}
         broker = _leave_only_the_broker(local)
         rounds = {
             "single": measure_broker(local, broker.pid, bare["single"], _BARE_ROUNDS),
@@ -145,9 +145,10 @@ def _found_here(local: LocalFederation, load: Load, key: DealtKey) -> Founded:
     )
 
 
-def _bare_singles(founded: Founded) -> BareBatch:
-    """The mean of several batches of one query."""
-    measured = [measure_bare(founded, [[0.0, float(each)]]) for each in range(_BARE_SINGLES)]
+def _bare_singles(founded: Founded, load: Load) -> BareBatch:
+    """The mean of several batches of one query, as far as the task allows."""
+    batches = min(_BARE_SINGLES, load.singles)
+    measured = [measure_bare(founded, [[0.0, float(each)]]) for each in range(batches)]
     first = measured[0]
     return BareBatch(
         cpu_seconds=float(np.mean([each.cpu_seconds for each in measured])),

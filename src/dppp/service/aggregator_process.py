@@ -70,7 +70,7 @@ def make_application(
     runner = BatchRunner(aggregator=aggregator, channel=station, hub=EventHub())
     station.carry_for(runner)
     metrics = AggregatorMetrics(runner)
-    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_connected)
+    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

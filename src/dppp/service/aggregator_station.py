@@ -63,9 +63,10 @@ class AggregatorStation:
         return self._runner
 
     @property
-    def is_connected(self) -> bool:
-        """Whether the broker is in reach."""
-        return self._broker.is_connected
+    def is_healthy(self) -> bool:
+        """Whether the broker is in reach, and nothing has stopped."""
+        is_running = bool(self._loops) and not any(loop.done() for loop in self._loops)
+        return is_running and self._broker.is_connected
 
     async def __aenter__(self) -> "AggregatorStation":
         await self._broker.connect()

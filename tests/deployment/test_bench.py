@@ -1,0 +1,44 @@
+"""`dppp bench --deployment` on the smallest load: it measures, and leaves no process behind."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import assert_refused, run_dppp, run_process
+from tests.left_out import need_program
+
+SMALL = "--teachers 3 --classes 2 --modulus-bits 1024 --s 1 --singles 10 --labels 20"
+
+
+@pytest.mark.slow
+def test_a_deployment_is_measured_against_its_parts_and_stopped(tmp_path: Path) -> None:
+    need_program("nats-server", package="nats-server")
+    folder = tmp_path / "load"
+    result = run_process(f"bench --deployment {folder} {SMALL} --json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["alone"]["batches"] == 1
+    assert found["together_first_half"]["batches"] + found["together_second_half"]["batches"] == 9
+    assert found["large"]["labels"] == 20
+    assert all(ratio > 0 for ratio in found["ratios"].values())
+    assert found["resident_megabytes"]["end"]["aggregator"] > 0
+    assert found["bare_crypto"]["single"]["answers"] == [3, 2]
+    assert _running_in(folder) == []
+
+
+def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
+    need_program("nats-server", package="nats-server")
+    (tmp_path / "thesis.tex").write_text("important")
+    assert_refused(2, "not empty", run_dppp(f"bench --deployment {tmp_path} {SMALL}"))
+
+
+def _running_in(folder: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = process.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue  # it has just ended
+        if str(folder) in command:
+            found.append(command)
+    return found
