@@ -199,6 +199,8 @@ class BatchRunner:
             if seen is None:
                 continue
             found = await self.ask(Aggregator.progress, identifier)
+            if identifier not in self._open:
+                continue  # the other loop told of its end meanwhile
             if found is None:
                 await self._tell_end(identifier, seen)
             else:
