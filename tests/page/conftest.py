@@ -1,4 +1,4 @@
-"""One browser for all tests of a worker, and a page over real digits."""
+"""A browser for the tests of a file, and a page over real digits."""
 
 import os
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ from tests.page.federations import Shown, found_digits, show
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One a file: while it lives, playwright's event loop keeps asyncio.run from other tests."""
     with start_browser() as browser:
         yield browser
 

@@ -186,7 +186,7 @@ def test_bytes_that_are_no_json_or_no_finite_number_are_refused(served: Served, 
 @pytest.mark.parametrize(
     "token",
     ["", "wrong", ALICE_HASH, ALICE[:-1], "ü"],
-    ids=["none", "wrong", "hash", "cut", "letter"],  # the same in each process of xdist
+    ids=["none", "wrong", "its hash", "shortened", "umlaut"],  # the same for all workers of xdist
 )
 def test_without_a_right_token_nothing_is_told(served: Served, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}".encode()} if token else {}

@@ -12,8 +12,10 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS, Served, ask, serve_
 from dppp.errors import Abandoned, Busy
 from dppp.privacy.calibration import calibrate
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import BatchId
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode
+from dppp.service.batch_runner import _Open
 from dppp.service.checking import check_transcript
 from dppp.service.embedded_gateway import embed_gateway
 from dppp.service.gateway_models import FEW_LABELS
@@ -223,3 +225,21 @@ def test_who_has_gone_makes_room_before_its_turn() -> None:
         assert [await first, await third] == [True, True]
 
     asyncio.run(run())
+
+
+def test_a_batch_whose_end_both_loops_see_is_told_once_and_stops_neither(served: Served) -> None:
+    client = served.client()
+    state = ask(client, [[1.0, 1.0]])
+    runner = served.embedded.runner
+    batch = BatchId(bytes.fromhex(state["batch"]))
+
+    async def see_the_end_twice() -> int:
+        runner._open[batch] = _Open(queries=1, voters=frozenset(runner.teachers))
+        with runner.hub.watch() as events:
+            await asyncio.gather(*(runner._tell_progress([batch]) for _ in range(2)))
+            runner.hub.end()
+            return len([event async for event in events])
+
+    loop = runner._loops[0].get_loop()
+    assert asyncio.run_coroutine_threadsafe(see_the_end_twice(), loop).result(30) == 1
+    assert client.get("/health").json()["status"] == "ok"
