@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.cli.commands import json_of, run_dppp
+from tests.cli.commands import json_of
 from tests.deployment.running import CLASS_NAMES, TEACHERS, Running, wait_for, write_rows
 
 LABELS = [0, 1, 2, 2, 1, 0, 1, 1, 0, 2]
@@ -50,18 +50,6 @@ def test_the_same_command_again_is_free(federation: Running, asked: str, tmp_pat
     json_of(f"{asked} --out {tmp_path / 'two.csv'}")
     assert federation.charged() == before
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
-
-
-def test_a_query_that_was_stopped_goes_on_with_the_same_keys(
-    federation: Running, asked: str, tmp_path: Path
-) -> None:
-    parts = tmp_path / "labels.csv.parts"
-    before = federation.charged()
-    refused = run_dppp(f"{asked} --out {tmp_path / 'labels.csv'} --gateway http://127.0.0.1:9")
-    assert refused.returncode == 1
-    assert not parts.exists()  # nothing was begun without the terms of the task
-    json_of(f"{asked} --out {tmp_path / 'labels.csv'}")
-    assert federation.charged() == [count + len(LABELS) for count in before]
 
 
 def test_every_teachers_health_and_the_aggregators_are_good(federation: Running) -> None:

@@ -93,6 +93,7 @@ def test_aggregator_workers_share_work_and_events(broker: Broker) -> None:
             for each in (one, other):
                 await each.hear(f"{p}.events")
                 await each.hear(f"{p}.work")
+                await each.settle()
             await one.say(f"{p}.work", b"batch")
             await one.say(f"{p}.events", b"progress")
             await other.settle()

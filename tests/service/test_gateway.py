@@ -252,7 +252,7 @@ def test_silent_teachers_are_seen_and_too_many_abort_by_name(served: Served) -> 
 
 
 def test_a_batch_that_aborts_says_who_was_missing_and_stays_charged() -> None:
-    with serve_embedded(deadline_seconds=1) as served:
+    with serve_embedded(deadline_seconds=6) as served:
         served.embedded.channel.silent |= {2, 4}
         client = served.client()
         state = ask(client, [[1.0, 1.0]])
