@@ -11,6 +11,7 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS, Served, ask, serve_
 
 from dppp.errors import Abandoned, Busy
 from dppp.privacy.calibration import calibrate
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BatchId
 from dppp.protocol.transcript import Transcript
@@ -236,7 +237,7 @@ def test_a_batch_whose_end_both_loops_see_is_told_once_and_stops_neither(served:
     async def see_the_end_twice() -> int:
         runner._open[batch] = _Open(queries=1, voters=frozenset(runner.teachers))
         with runner.hub.watch() as events:
-            await asyncio.gather(*(runner._tell_progress([batch]) for _ in range(2)))
+            await asyncio.gather(*(runner._step(Aggregator.remind) for _ in range(2)))
             runner.hub.end()
             return len([event async for event in events])
 
