@@ -137,9 +137,10 @@ class Broker:
 
     async def close(self) -> None:
         """Hang up, after what was published has gone out."""
-        if self._client.is_connected:
-            await self.flush()
-        with suppress(TimeoutError):
+        # One that breaks while it is closed is cancelled inside nats-py, and is gone as well.
+        with suppress(TimeoutError, asyncio.CancelledError, OSError, nats.errors.Error):
+            if self._client.is_connected:
+                await self.flush()
             await asyncio.wait_for(self._client.close(), _CONNECT_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
