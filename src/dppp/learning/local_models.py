@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dppp.errors import InputError
 from dppp.learning.csv_records import Records
+from dppp.learning.estimator import train_teacher
 
 _HELD_OUT = 0.2
 
@@ -61,7 +61,11 @@ def split_and_train(
             f"{len(records.rows)} records are too few for {teachers} teachers; have fewer teachers"
         )
     shares = [kept[place::teachers] for place in range(teachers)]
-    return [_train(records, share, make_model()) for share in shares], asked
+    models = [
+        train_teacher(make_model(), records.rows[share], records.labels[share], seed)
+        for share in shares
+    ]
+    return models, asked
 
 
 def write_rows(path: Path, records: Records, places: NDArray[np.int64]) -> None:
@@ -73,10 +77,3 @@ def write_rows(path: Path, records: Records, places: NDArray[np.int64]) -> None:
             writer.writerows(records.rows[places].tolist())
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _train(records: Records, places: NDArray[np.int64], model: Any) -> Any:
-    rows, labels = records.rows[places], records.labels[places]
-    if len(np.unique(labels)) < 2:
-        return DummyClassifier(strategy="most_frequent").fit(rows, labels)
-    return model.fit(rows, labels)
