@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,6 @@ class Running:
 
     local: LocalFederation
     client: httpx.Client
-    stopped: set[str] = field(default_factory=set)
 
     def process(self, name: str) -> Started:
         (found,) = (each for each in read_processes(self.local.folder) if each.name == name)
