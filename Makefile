@@ -37,7 +37,7 @@ soak: .venv/ready
 	DPPP_FUZZ_SECONDS=$${DPPP_FUZZ_SECONDS:-300} $(BIN)/python -m tests.fuzz.coverage_guided build/fuzz
 	DPPP_SOAK_QUERIES=10000 $(BIN)/pytest -n auto tests/simulation
 	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py
-	DPPP_SOAK=1 $(BIN)/pytest tests/page/test_flood.py
+	DPPP_SOAK=1 $(BIN)/pytest tests/page/test_hour.py
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
