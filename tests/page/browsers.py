@@ -32,11 +32,11 @@ def start_browser() -> Iterator[Browser]:
 
 
 class Complaints(list[str]):
-    """What a page said on the console, or threw; a browser complains of each refused request."""
+    """What a page said on the console, or threw; a browser complains of each failed request."""
 
-    def __init__(self, expected_status: int | None = None) -> None:
+    def __init__(self, expected: str = "nothing") -> None:
         super().__init__()
-        self._expected = f"the server responded with a status of {expected_status} "
+        self._expected = expected
 
     def watch(self, page: Page) -> None:
         page.on("console", self._note)
@@ -45,6 +45,11 @@ class Complaints(list[str]):
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and self._expected not in message.text:
             self.append(message.text)
+
+
+def refused(status: int) -> str:
+    """How a browser complains of a request that is refused."""
+    return f"the server responded with a status of {status} "
 
 
 def keep_screenshot(page: Page, name: str) -> None:

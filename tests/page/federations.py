@@ -89,12 +89,12 @@ class Shown:
 
     @contextmanager
     def opened(
-        self, browser: Browser, expected_status: int | None = None, **settings: Any
+        self, browser: Browser, expected: str = "nothing", **settings: Any
     ) -> Iterator[Page]:
         """The page in a tab of its own; whatever it complains about fails the test."""
         context = browser.new_context(**{"viewport": DESK, **settings})
         page = context.new_page()
-        complaints = Complaints(expected_status)
+        complaints = Complaints(expected)
         complaints.watch(page)
         page.set_default_timeout(60_000)
         page.goto(self.url)

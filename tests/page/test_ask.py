@@ -3,9 +3,10 @@
 import csv
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.page.asking import ask_by_drawing, ask_first_example
-from tests.page.browsers import keep_screenshot
+from tests.page.browsers import keep_screenshot, refused
+from tests.page.drawn import draw
 from tests.page.federations import CLASSES, FEW_QUERIES, found_digits, learned, show
 
 from dppp.learning.local_models import digits
@@ -38,7 +39,10 @@ def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Bro
 def test_past_the_budget_the_page_says_no_politely_and_what_was_released_stays_free(
     browser: Browser,
 ) -> None:
-    with show(found_digits(queries=FEW_QUERIES)) as shown, shown.opened(browser, 403) as page:
+    with (
+        show(found_digits(queries=FEW_QUERIES)) as shown,
+        shown.opened(browser, refused(403)) as page,
+    ):
         for digit in ("3", "5"):
             ask_by_drawing(page, digit)
         page.click("#pad-clear")
@@ -98,3 +102,66 @@ def test_a_file_that_cannot_be_used_is_explained_by_line(digits_page: Page, tmp_
         digits_page.set_input_files("#file", path)
         expect(line).to_contain_text(reason)
         expect(digits_page.locator("#ask-now")).to_be_disabled()
+
+
+def test_an_answer_that_is_lost_on_the_way_is_asked_for_again_and_charged_once(
+    browser: Browser,
+) -> None:
+    with show(found_digits()) as shown, shown.opened(browser, "net::ERR_FAILED") as page:
+        lost: list[str] = []
+
+        def lose_two(route: Route) -> None:
+            if len(lost) < 2:
+                route.fetch()  # the gateway has it, and nobody hears of that
+                lost.append(route.request.header_value("idempotency-key") or "")
+                route.abort()
+            else:
+                route.continue_()
+
+        page.route("**/api/batches", lose_two)
+        ask_by_drawing(page, "3")
+        expect(page.locator("#cost")).to_have_attribute("data-charged", "1")
+        expect(page.locator("#price")).to_contain_text("29 of 30 left")
+        assert len(set(lost)) == 1
+
+
+def test_while_the_gateway_is_away_the_page_says_so_and_goes_on_when_it_is_back(
+    browser: Browser,
+) -> None:
+    with show(found_digits()) as shown, shown.opened(browser, "net::ERR_FAILED") as page:
+        page.route("**/api/batches/*", lambda route: route.abort())
+        page.click("nav a[href='#ask']")
+        draw(page, "3")
+        page.click("#ask-now")
+        expect(page.locator("#ask-status")).to_contain_text("not lost")
+        draw(page, "1")
+        expect(page.locator("#ask-now")).to_be_disabled()  # one at a time
+        page.unroute("**/api/batches/*")
+        expect(page.locator("#answer")).to_be_visible()
+        expect(page.locator("#ask-now")).to_be_enabled()
+
+
+def test_a_gateway_that_is_busy_is_asked_again(browser: Browser) -> None:
+    with show(found_digits()) as shown, shown.opened(browser, refused(503)) as page:
+        asked: list[Route] = []
+
+        def refuse_first(route: Route) -> None:
+            asked.append(route)
+            if len(asked) == 1:
+                route.fulfill(status=503, json={"detail": "64 batches are under way"})
+            else:
+                route.continue_()
+
+        page.route("**/api/batches", refuse_first)
+        ask_by_drawing(page, "3")
+        assert len(asked) > 1
+
+
+def test_a_stroke_of_the_pen_asks_the_gateway_for_nothing(digits_page: Page) -> None:
+    digits_page.click("nav a[href='#ask']")
+    expect(digits_page.locator("#price")).to_contain_text("left")
+    asked: list[str] = []
+    digits_page.on("request", lambda request: asked.append(request.url))
+    draw(digits_page, "8")
+    expect(digits_page.locator("#price")).to_contain_text("Costs 1 query at most")
+    assert not asked

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.page.browsers import keep_screenshot
+from tests.page.browsers import keep_screenshot, refused
 from tests.page.federations import Shown
 
 from dppp.privacy.calibration import calibrate
@@ -13,7 +13,7 @@ from dppp.privacy.calibration import calibrate
 @pytest.fixture
 def plan_page(shown: Shown, browser: Browser) -> Iterator[Page]:
     """Sliders on their way pass federations that cannot be, which the gateway refuses."""
-    with shown.opened(browser, 422) as page:
+    with shown.opened(browser, refused(422)) as page:
         yield page
 
 

@@ -2,8 +2,10 @@
 
 import { drawAnswer, drawPrice, hideAnswer, showRefusal } from "./answer_view.js";
 import { startDrawing, startFields, startFile } from "./ask_ways.js";
+import { askBudget, lastBudget, onBudget } from "./budget.js";
 import { byId, setText } from "./dom.js";
 import { Refused, get, post } from "./gateway.js";
+import { untilAnswered } from "./patience.js";
 
 const POLL_MILLISECONDS = 250;
 const WORDS = {
@@ -15,8 +17,12 @@ const WORDS = {
 
 export async function startAsk(task, refresh) {
   const ways = {};
+  let isAsking = false;
   const rows = () => ways[chosenWay()]?.() ?? [];
-  const changed = () => showPrice(rows());
+  const changed = () => {
+    byId("ask-now").disabled = isAsking || rows().length === 0;
+    drawPrice(rows().length, lastBudget());
+  };
   const { rows: examples } = await get("/api/examples").catch(() => ({ rows: [] }));
   ways.fields = startFields(task, examples, changed);
   ways.file = startFile(task, changed);
@@ -24,12 +30,14 @@ export async function startAsk(task, refresh) {
   if (drawing) ways.draw = drawing;
   chooseWay(ways, drawing ? "draw" : "fields", changed);
   byId("ask-now").addEventListener("click", async () => {
-    byId("ask-now").disabled = true;
-    await askFor(task, rows());
-    byId("ask-now").disabled = false;
-    refresh();
+    isAsking = true;
     changed();
+    await askFor(task, rows());
+    isAsking = false;
+    changed();
+    refresh();
   });
+  onBudget(changed);
 }
 
 const chosenWay = () => document.querySelector("#ways input:checked")?.value;
@@ -47,19 +55,14 @@ function chooseWay(ways, first, changed) {
   show();
 }
 
-async function showPrice(rows) {
-  byId("ask-now").disabled = rows.length === 0;
-  drawPrice(rows.length, await get("/api/budget").catch(() => null));
-}
-
 async function askFor(task, rows) {
   hideAnswer();
   try {
-    const before = await get("/api/budget");
+    const before = await patiently(askBudget);
     const state = await untilOver(task, await send(rows));
-    const after = await get("/api/budget");
+    const after = await patiently(askBudget);
     if (state.stage === "aborted") return showRefusal(`The batch was aborted: ${state.reason}`, 410);
-    drawAnswer(await get(`/api/batches/${state.id}/labels`), state, before, after);
+    drawAnswer(await patiently(() => get(`/api/batches/${state.id}/labels`)), state, before, after);
   } catch (error) {
     showRefusal(error.message, error instanceof Refused ? error.status : 0);
   } finally {
@@ -67,16 +70,20 @@ async function askFor(task, rows) {
   }
 }
 
+const patiently = (ask) =>
+  untilAnswered(ask, (why) => setText(byId("ask-status"), `${why}; trying again. What was asked is not lost.`));
+
+// With a key of its own: what is sent twice is charged once.
 function send(rows) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return post("/api/batches", { rows }, { "Idempotency-Key": key });
+  return patiently(() => post("/api/batches", { rows }, { "Idempotency-Key": key }));
 }
 
 async function untilOver(task, state) {
   while (state.stage in WORDS) {
     setText(byId("ask-status"), WORDS[state.stage](state, task));
     await new Promise((resolve) => setTimeout(resolve, POLL_MILLISECONDS));
-    state = await get(`/api/batches/${state.id}`);
+    state = await patiently(() => get(`/api/batches/${state.id}`));
   }
   return state;
 }

@@ -1,5 +1,6 @@
 // The live view: one stream of events, and what has to be asked anew when a batch ends.
 
+import { askBudget, lastBudget } from "./budget.js";
 import { byId, setData, setText } from "./dom.js";
 import { drawBudget } from "./budget_view.js";
 import { drawFlights, hasOpenFlight } from "./flights_view.js";
@@ -16,12 +17,12 @@ const SHOWN_RELEASES = 12;
 
 export function startLive(task) {
   const state = new LiveState();
-  const known = { budget: null, batches: [] };
+  const known = { batches: [] };
   const draw = () => {
     state.forgetSilent(gatewayNow());
     drawTeachers(state);
     drawFlights(state);
-    if (known.budget) drawBudget(known.budget);
+    if (lastBudget()) drawBudget(lastBudget());
     drawReleases(task.classes, known.batches);
     setData(byId("connection"), "events", String(state.events));
   };
@@ -47,13 +48,13 @@ export function startLive(task) {
 
 async function refreshAll(state, known) {
   try {
-    const [teachers, budget, batches] = await Promise.all([
+    const [teachers, batches] = await Promise.all([
       get("/api/teachers"),
-      get("/api/budget"),
       get(`/api/batches?limit=${SHOWN_RELEASES}`),
+      askBudget(),
     ]);
     state.setTeachers(teachers);
-    Object.assign(known, { budget, batches });
+    known.batches = batches;
   } catch {
     // The stream says whether the gateway is there; when it is back, this runs again.
   }

@@ -1,0 +1,63 @@
+"""CSV files as people have them are read in the browser, and faults are named by their line."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Error, Page
+
+SPLIT = """async (text) => {
+  const { splitCsv } = await import("/page/csv.js");
+  return splitCsv(text).map(({ cells }) => cells);
+}"""
+READ = """async ([text, features]) => (await import("/page/csv.js")).readRows(text, features)"""
+
+CELLS = st.text(st.sampled_from('ab ",1.\n'), max_size=4)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(lines=st.lists(st.lists(CELLS, min_size=2, max_size=4), min_size=1, max_size=4))
+def test_lines_are_split_as_python_splits_them(digits_page: Page, lines: list[list[str]]) -> None:
+    for end in ("\n", "\r\n"):
+        file = io.StringIO(newline="")
+        csv.writer(file, lineterminator=end).writerows(lines)
+        assert digits_page.evaluate(SPLIT, file.getvalue()) == lines
+        assert digits_page.evaluate(SPLIT, file.getvalue().removesuffix(end)) == lines
+
+
+def test_columns_are_found_by_name_and_others_are_not_sent(digits_page: Page) -> None:
+    read = digits_page.evaluate(
+        READ, ['\ufeffname, b ,a\nx,-1.5e1,.5\n\n"y, z",+2,3.\n', ["a", "b"]]
+    )
+    assert read == {"rows": [[0.5, -15], [3, 2]], "ignored": ["name"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "the file is empty"),
+        ("a,b\n", "no rows"),
+        ("a\n1\n", "no column “b”"),
+        ("a,b,a\n1,2,3\n", "“a” twice"),
+        ("a,b\n1,2\n\n1\n", "line 4 has 1 values, the header 2"),
+        ("a,b\n1,2,3\n", "line 2 has 3 values, the header 2"),
+        ('note,a,b\n"two\nlines",1,2\nx,1,?\n', "line 4, column “b”: “?” is no number"),
+        ("a,b\n1,\n", "line 2, column “b”: “” is no number"),
+        ("a,b\n1,0x10\n", "“0x10” is no number"),
+        ("a,b\n1,1e999\n", "“1e999” is no number"),
+        ("a,b\n1,NaN\n", "“NaN” is no number"),
+        ('a,b\n1,2\n"1,2\n', "line 3 has a stray quote"),
+    ],
+)
+def test_a_fault_is_named_by_its_line(digits_page: Page, text: str, fault: str) -> None:
+    with pytest.raises(Error, match=fault.replace("?", "[?]")):
+        digits_page.evaluate(READ, [text, ["a", "b"]])
+
+
+def test_a_long_note_is_no_trouble(digits_page: Page) -> None:
+    text = 'note,a,b\n"' + 'so, ""he"" said\n' * 300_000 + '",1,2\n'
+    assert digits_page.evaluate(READ, [text, ["a", "b"]])["rows"] == [[1, 2]]
