@@ -105,10 +105,10 @@ class Running:
         (found,) = (each for each in read_processes(self.local.folder) if each.name == name)
         return found
 
-    def kill(self, name: str) -> None:
-        """kill -9, and wait until it is gone."""
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """kill -9 if nothing else is said, and wait until it is gone."""
         process = self.process(name)
-        os.kill(process.pid, signal.SIGKILL)
+        os.kill(process.pid, number)
         _reap(process.pid)
         wait_for(lambda: not process.is_running, f"{name} to die")
 

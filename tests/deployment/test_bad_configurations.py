@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -162,3 +163,14 @@ def test_an_old_copy_of_the_ledger_is_refused_by_run_and_by_accept(teacher: Path
     for command in ("run", "accept"):
         refused = run_dppp(f"teacher {command} --config {teacher}")
         assert_refused(1, "spend the same budget twice", refused)
+
+
+def test_an_address_in_use_is_named(teacher: Path, aggregator: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        edit("^# listen = .*", f'listen = "{address}"')(teacher)
+        refused = run_dppp(f"teacher run --config {teacher}")
+        assert_refused(2, f"cannot listen on {address}", refused)
+        edit("^listen = .*", f'listen = "{address}"')(aggregator)
+        refused = run_dppp(f"aggregator run --config {aggregator}")
+        assert_refused(2, f"cannot listen on {address}", refused)

@@ -1,5 +1,7 @@
 """kill -9 of each kind of process in the middle of a batch: it completes, and is charged once."""
 
+import signal
+
 import pytest
 from tests.deployment.running import (
     TEACHERS,
@@ -95,3 +97,14 @@ def test_a_second_aggregator_takes_over_what_the_first_one_leaves(
     running.kill("second")
     left = [each for each in read_processes(running.local.folder) if each != second]
     write_processes(running.local.folder, left)
+
+
+def test_an_aggregator_that_stops_ends_the_streams_of_those_who_watch(federation: Running) -> None:
+    """In order: a stream that is cut off would raise here."""
+    with federation.client.stream("GET", "/api/events") as watching:
+        lines = watching.iter_lines()
+        assert next(lines) == ": watching"
+        federation.kill("aggregator", signal.SIGTERM)
+        assert "event: end" not in list(lines)  # that is for a batch, not for a restart
+    federation.restart("aggregator")
+    federation.wait_for_teachers(TEACHERS)

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from dppp.cli.extras import require_service
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.output import JsonOption, LogJsonOption, emit
 
 app = typer.Typer(help="An aggregator: run it, make tokens for queriers.")
 
@@ -15,7 +15,7 @@ ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.
 
 
 @app.command()
-def run(*, config: ConfigOption) -> None:
+def run(*, config: ConfigOption, as_json: LogJsonOption = False) -> None:
     """Run the aggregator and its gateway until it is stopped (SIGTERM or Ctrl-C)."""
     require_service()
     from dppp.service.aggregator_process import run_aggregator  # noqa: PLC0415
@@ -23,7 +23,7 @@ def run(*, config: ConfigOption) -> None:
     from dppp.service.logs import log_to_stderr  # noqa: PLC0415
 
     settings = read_config(config, AggregatorConfig)
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, as_json=as_json)
     run_aggregator(settings)
 
 

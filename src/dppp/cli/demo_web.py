@@ -1,6 +1,5 @@
 """`dppp demo --web`: the page over a federation in this process, with a real key, until Ctrl-C."""
 
-import socket
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,13 +45,14 @@ def serve_demo(
         raise InputError(f"there is no demo with {data!r}; choose {' or '.join(SHOWS)}")
     require_service()
     from dppp.service.graceful_server import GracefulServer  # noqa: PLC0415
+    from dppp.service.listening import listen  # noqa: PLC0415
     from dppp.service.queriers import make_token  # noqa: PLC0415
 
     console = Console()
     token, digest = make_token()
     with console.status("training models and dealing a 2048-bit key of safe primes"):
         embedded = make_demo(SHOWS[data], data, token_sha256=digest)
-    with _listen(port) as listening:
+    with listen(f"{HOST}:{port}") as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/#token={token}"
         console.print(f"The page is at\n\n  {address}\n\nStop it with Ctrl-C.", soft_wrap=True)
         if is_browser_wanted:
@@ -110,10 +110,3 @@ def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]
     )
     models, held_out = local_models.split_and_train(records, show.teachers, make_model=make_model)
     return records, models, records.rows[held_out[:EXAMPLES]].tolist()
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server((HOST, port))
-    except OSError as error:
-        raise InputError(f"cannot listen on port {port}: {error.strerror}") from error

@@ -9,6 +9,9 @@ import typer
 from rich.console import Console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+LogJsonOption = Annotated[
+    bool, typer.Option("--json", help="Log JSON lines at a terminal too, as anywhere else.")
+]
 
 
 def emit(result: Mapping[str, object], *, as_json: bool, show: Callable[[Console], None]) -> None:

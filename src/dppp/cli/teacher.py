@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from dppp.cli.extras import require_service
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.output import JsonOption, LogJsonOption, emit
 
 if TYPE_CHECKING:
     from dppp.service.acceptance import Acceptance
@@ -50,6 +50,7 @@ def run(
             help="Load a pickled model. Whoever made the file can run any code here.",
         ),
     ] = False,
+    as_json: LogJsonOption = False,
 ) -> None:
     """Answer the aggregator until stopped (SIGTERM or Ctrl-C)."""
     require_service()
@@ -58,7 +59,7 @@ def run(
     from dppp.service.teacher_process import run_teacher  # noqa: PLC0415
 
     settings = read_config(config, TeacherConfig)
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, as_json=as_json)
     run_teacher(settings, allow_pickle=allow_pickle)
 
 

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import uvicorn
 from fastapi import FastAPI
 
 from dppp.protocol.aggregator import Aggregator
@@ -15,40 +14,39 @@ from dppp.service.aggregator_station import AggregatorStation
 from dppp.service.batch_file import open_batch_store
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.broker import Broker, BrokerAccess, Subjects
-from dppp.service.config import AggregatorConfig, split_address
+from dppp.service.config import AggregatorConfig
 from dppp.service.events import EventHub
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.gateway import make_gateway
+from dppp.service.graceful_server import GracefulServer
 from dppp.service.home import Home
 from dppp.service.jobs import Jobs
+from dppp.service.listening import listen
 from dppp.service.monitoring import Monitor, make_monitor
 from dppp.service.queriers import Querier
 
 log = logging.getLogger("dppp.aggregator")
 
-_STOP_SECONDS = 5
-
 
 def run_aggregator(config: AggregatorConfig) -> None:
     """Run until SIGTERM or SIGINT. A batch under way is gone on with after the next start."""
     federation = read_federation(config.federation, read_hash(config.federation_hash))
-    with open_batch_store(config.store.location) as store:
-        app = make_application(config, federation, store)
-        host, port = split_address(config.gateway.listen)
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
-            ssl_certfile=config.gateway.tls_certificate,
-            ssl_keyfile=config.gateway.tls_key,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=_STOP_SECONDS,
+    hub = EventHub()
+    with (
+        open_batch_store(config.store.location) as store,
+        listen(config.gateway.listen) as listening,
+    ):
+        server = GracefulServer(
+            make_application(config, federation, store, hub),
+            hub,
+            tls_certificate=config.gateway.tls_certificate,
+            tls_key=config.gateway.tls_key,
         )
+        server.run_until_stopped(listening)
 
 
 def make_application(
-    config: AggregatorConfig, federation: FederationFile, store: BatchStore
+    config: AggregatorConfig, federation: FederationFile, store: BatchStore, hub: EventHub
 ) -> FastAPI:
     """The gateway with runner, broker and monitor, which live as long as it is served."""
     home = Home(folder=config.home)
@@ -67,14 +65,15 @@ def make_application(
     station = AggregatorStation(
         broker=Broker(access), subjects=Subjects(federation.subject_prefix), store=store
     )
-    runner = BatchRunner(aggregator=aggregator, channel=station, hub=EventHub())
+    runner = BatchRunner(aggregator=aggregator, channel=station, hub=hub)
     station.carry_for(runner)
     metrics = AggregatorMetrics(runner)
-    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
+    health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
+    monitor = Monitor(health, config.monitoring.listen)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with Monitor(monitor, config.monitoring.listen), runner:
+        async with monitor, runner:
             await runner.ask(Aggregator.recall)
             connecting = asyncio.create_task(_run(station, metrics))
             yield

@@ -1,4 +1,4 @@
-"""Logs for machines: one JSON object a line on standard error, with what happened and to what.
+"""Logs on standard error, with what happened and to what: JSON lines, or for people at a terminal.
 
 Nobody logs secrets here: messages are fixed texts, and what varies (ids, counts, reasons) goes in
 `extra`. Reasons are the texts of our own exceptions, which hold no secrets (CONVENTIONS.md, 11).
@@ -23,16 +23,34 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        line |= {name: value for name, value in record.__dict__.items() if name not in _USUAL}
+        line |= _extras(record)
         if record.exc_info is not None:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 
-def log_to_stderr(level: str) -> None:
-    """Send all logs of this process to standard error."""
+class ReadableLines(logging.Formatter):
+    """A record as a line to read: the hour, what happened, and to what."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        hour = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
+        level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
+        line = f"{hour}  {level}{record.getMessage()}"
+        line += "".join(f"  {name}={value}" for name, value in _extras(record).items())
+        if record.exc_info is not None:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def _extras(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in _USUAL}
+
+
+def log_to_stderr(level: str, *, as_json: bool = False) -> None:
+    """Send all logs of this process to standard error; JSON unless that is a terminal."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines() if as_json or not sys.stderr.isatty() else ReadableLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dppp.service.config import split_address
+from dppp.service.listening import listen
 
 
 def make_monitor(registry: CollectorRegistry, is_healthy: Callable[[], bool]) -> Starlette:
@@ -38,20 +38,17 @@ class _QuietServer(uvicorn.Server):
 class Monitor:
     """Serves a monitor while in its ``async with`` block; nothing without an address."""
 
-    def __init__(self, app: Starlette, listen: str | None) -> None:
-        self._server: _QuietServer | None = None
-        if listen is not None:
-            host, port = split_address(listen)
-            config = uvicorn.Config(app, host=host, port=port, log_config=None, lifespan="off")
-            self._server = _QuietServer(config)
+    def __init__(self, app: Starlette, address: str | None) -> None:
+        self._server = _QuietServer(uvicorn.Config(app, log_config=None, lifespan="off"))
+        self._listening = None if address is None else listen(address)
         self._serving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Monitor":
-        if self._server is not None:
-            self._serving = asyncio.create_task(self._server.serve())
+        if self._listening is not None:
+            self._serving = asyncio.create_task(self._server.serve([self._listening]))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._server is not None and self._serving is not None:
+        if self._serving is not None:
             self._server.should_exit = True
             await self._serving
