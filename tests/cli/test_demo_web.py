@@ -1,32 +1,19 @@
 """`dppp demo --web` as it is typed: a real key, a page, a label, and a quiet end by Ctrl-C."""
 
-import re
 import signal
-import subprocess
-import sys
 import time
 
 import httpx
 import pytest
 from tests.cli.commands import assert_refused, run_dppp
-
-COMMAND = (sys.executable, "-m", "dppp", "demo", "--web", "--no-browser")
+from tests.cli.served_demo import serve_demo
 
 
 @pytest.mark.slow
 def test_the_demo_serves_a_page_that_answers_and_stops_by_ctrl_c() -> None:
-    process = subprocess.Popen(  # noqa: S603 - our own command
-        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        lines = iter(process.stdout.readline, "")
-        found = next(
-            filter(None, (re.search(r"(http://\S+)/#token=(\S+)", line) for line in lines))
-        )
-        address, token = found.groups()
-        headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
+    with serve_demo() as demo:
+        headers = {"Authorization": f"Bearer {demo.token}"}
+        with httpx.Client(base_url=demo.address, headers=headers, timeout=60) as client:
             assert "<!doctype html>" in client.get("/").text
             assert client.get("/api/task").json()["modulus_bits"] >= 2047
             row = client.get("/api/examples").json()["rows"][0]
@@ -38,13 +25,10 @@ def test_the_demo_serves_a_page_that_answers_and_stops_by_ctrl_c() -> None:
             with client.stream("GET", "/api/events") as stream:  # somebody watches to the end
                 watched = stream.iter_lines()
                 next(watched)
-                process.send_signal(signal.SIGINT)
+                demo.process.send_signal(signal.SIGINT)
                 list(watched)
-        _, errors = process.communicate(timeout=60)
-        assert (process.returncode, errors) == (0, "")
-    finally:
-        process.kill()
-        process.communicate()
+        _, errors = demo.process.communicate(timeout=60)
+        assert (demo.process.returncode, errors) == (0, "")
 
 
 def test_a_demo_of_other_data_is_refused_with_what_there_is() -> None:

@@ -1,13 +1,22 @@
 """Asking on the page: draw, fill in, upload; the price before and after; the refusal."""
 
 import csv
+import math
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
 from tests.page.asking import ask_by_drawing, ask_first_example
 from tests.page.browsers import keep_screenshot, refused
 from tests.page.drawn import draw
-from tests.page.federations import CLASSES, FEW_QUERIES, found_digits, learned, show
+from tests.page.federations import (
+    CLASSES,
+    FEW_QUERIES,
+    TEACHERS,
+    certificate,
+    found_digits,
+    learned,
+    show,
+)
 
 from dppp.learning.local_models import digits
 
@@ -31,6 +40,10 @@ def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Bro
         expect(page.locator("#cost")).to_have_attribute("data-charged", "1")
         expect(page.locator("#cost dd")).to_contain_text(["before", "after", "30", "29", "0"])
         expect(page.locator("#answer .mark")).to_have_text("✓ verified")
+        spread = math.sqrt(
+            certificate(30).noise.variance * TEACHERS / certificate(30).trust.honest_shares
+        )
+        expect(page.locator("#answer-body")).to_contain_text(f"by about ±{spread:.3g}")
         keep_screenshot(page, "ask")
         page.click("nav a[href='#live']")
         expect(before).to_have_text("29")

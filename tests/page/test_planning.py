@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.page.browsers import keep_screenshot, refused
 from tests.page.federations import Shown
+from tests.page.sliders import set_sliders
 
 from dppp.privacy.calibration import calibrate
 
@@ -17,30 +18,10 @@ def plan_page(shown: Shown, browser: Browser) -> Iterator[Page]:
         yield page
 
 
-def set_slider(page: Page, name: str, words: str) -> None:
-    """Move a slider with the keyboard until it says so."""
-    slider = page.locator(f"#sliders input[name={name}]")
-    slider.focus()
-    page.keyboard.press("Home")
-    for _ in range(60):
-        if slider.get_attribute("aria-valuetext") == words:
-            return
-        page.keyboard.press("ArrowRight")
-    raise AssertionError(f"{name} never says {words}")
-
-
 def open_plan(page: Page) -> None:
     page.click("nav a[href='#plan']")
-    for name, words in (
-        ("teachers", "250"),
-        ("colluders", "50"),
-        ("dropouts", "25"),
-        ("epsilon", "1"),
-        ("delta", "1e-3"),
-        ("queries", "1"),
-        ("margin", "10.0 %"),
-    ):
-        set_slider(page, name, words)
+    set_sliders(page, teachers="250", colluders="50", dropouts="25", epsilon="1")
+    set_sliders(page, delta="1e-3", queries="1", margin="10.0 %")
     expect(page.locator(".family[data-state=done]")).to_have_count(6)
 
 
@@ -51,7 +32,7 @@ def test_the_plan_redraws_with_the_numbers_of_the_library(plan_page: Page) -> No
     expect(best).to_contain_text("Pólya noise")
     expect(best).to_contain_text(f"{wanted.noise.variance:.3g}")
     before = best.inner_text()
-    set_slider(plan_page, "epsilon", "0.3")
+    set_sliders(plan_page, epsilon="0.3")
     expect(best).not_to_have_text(before)
     expect(plan_page.locator(".family[data-state=done]")).to_have_count(6)
     less = calibrate("polya", epsilon=0.3, delta=1e-3, teachers=250, classes=10)
@@ -75,8 +56,8 @@ def test_the_papers_promise_stands_against_what_it_delivers(plan_page: Page) -> 
 
 def test_noise_that_would_drown_the_votes_is_said_in_words(plan_page: Page) -> None:
     open_plan(plan_page)
-    set_slider(plan_page, "epsilon", "0.1")
-    set_slider(plan_page, "queries", "1,000")
+    set_sliders(plan_page, epsilon="0.1")
+    set_sliders(plan_page, queries="1,000")
     expect(plan_page.locator("#family-skellam-exact")).to_contain_text("drown")
     expect(plan_page.locator("#plan-best")).to_contain_text("No noise")
     expect(plan_page.locator("#family-binomial-paper")).to_contain_text("drowned in noise")

@@ -22,18 +22,24 @@ export function hideAnswer() {
   byId("refusal").hidden = true;
 }
 
-export function drawAnswer(found, state, before, after) {
-  const shown = found.labels.slice(0, SHOWN_ROWS);
-  const single = found.labels.length === 1;
+export function drawAnswer(task, labels, state, before, after) {
+  const shown = labels.slice(0, SHOWN_ROWS);
+  const isSingle = labels.length === 1;
+  const more = labels.length - shown.length;
   byId("answer-body").replaceChildren(
-    make("div", { class: "rows" }, ...shown.map((answer) => answerNode(found.classes, answer, single))),
+    make("div", { class: "rows" }, ...shown.map((answer) => answerNode(task.classes, answer, isSingle))),
+    make("p", { class: "quiet small", text: (more ? `And ${more} more. ` : "") + noiseWords(task) }),
   );
-  if (found.labels.length > SHOWN_ROWS) {
-    byId("answer-body").append(make("p", { class: "quiet", text: `and ${found.labels.length - SHOWN_ROWS} more` }));
-  }
   drawCost(state, before, after);
-  byId("answer-links").replaceChildren(...linksOf(found, state, single));
+  byId("answer-links").replaceChildren(...linksOf(labels, state, isSingle));
   byId("answer").hidden = false;
+}
+
+// How far a count may be from the votes, so that nobody takes a lead of two for a sure thing.
+function noiseWords(task) {
+  const honest = task.teachers - task.colluders - task.dropouts;
+  const spread = Math.sqrt((task.variance * task.teachers) / honest);
+  return `Counts are votes of ${several(task.teachers, "teacher")} and their noise, which moves each by about ±${figure(spread)}.`;
 }
 
 function answerNode(classes, answer, isBig) {
@@ -62,10 +68,10 @@ function drawCost(state, before, after) {
   byId("cost").dataset.charged = String(state.charged);
 }
 
-function linksOf(found, state, isSingle) {
+function linksOf(labels, state, isSingle) {
   const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state), make("span", { class: "quiet small", text: " by the aggregator; click and run dppp verify to be sure" })];
   if (!isSingle) {
-    const text = ["label", ...found.labels.map((answer) => JSON.stringify(answer.label ?? ""))].join("\n") + "\n";
+    const text = ["label", ...labels.map((answer) => JSON.stringify(answer.label ?? ""))].join("\n") + "\n";
     const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");
     links.push(" ", make("button", { type: "button", class: "mark plain", text: "labels as CSV", onclick: save }));
   }

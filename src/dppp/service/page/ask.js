@@ -62,7 +62,8 @@ async function askFor(task, rows) {
     const state = await untilOver(task, await send(rows));
     const after = await patiently(askBudget);
     if (state.stage === "aborted") return showRefusal(`The batch was aborted: ${state.reason}`, 410);
-    drawAnswer(await patiently(() => get(`/api/batches/${state.id}/labels`)), state, before, after);
+    const { labels } = await patiently(() => get(`/api/batches/${state.id}/labels`));
+    drawAnswer(task, labels, state, before, after);
   } catch (error) {
     showRefusal(error.message, error instanceof Refused ? error.status : 0);
   } finally {
