@@ -81,10 +81,14 @@ def test_an_abstention_is_shown_as_no_answer(browser: Browser) -> None:
         expect(page.locator(".release h3").first).to_have_text("abstained")
 
 
-def test_the_page_comes_back_when_the_gateway_does(digits_page: Page) -> None:
-    connection = digits_page.locator("#connection")
-    expect(connection).to_have_text("live")
-    digits_page.context.set_offline(True)
-    digits_page.evaluate("() => 0")
-    digits_page.context.set_offline(False)
-    expect(connection).to_have_text("live")
+def test_the_page_comes_back_when_the_gateway_does(browser: Browser) -> None:
+    with show(found_digits()) as shown, shown.opened(browser, "net::ERR_FAILED") as page:
+        connection = page.locator("#connection")
+        page.route("**/api/events", lambda route: route.abort())
+        shown.in_its_loop(shown.embedded.runner.hub.end)  # as a gateway does that stops
+        expect(connection).to_have_text("reconnecting …")
+        page.unroute("**/api/events")
+        expect(connection).to_have_text("live")
+        ask_by_drawing(page, "7")
+        page.click("nav a[href='#live']")
+        expect(page.locator(".flight").first).to_contain_text("released")
