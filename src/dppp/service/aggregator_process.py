@@ -15,6 +15,7 @@ from dppp.service.aggregator_station import AggregatorStation
 from dppp.service.batch_file import open_batch_store
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.broker import Broker, BrokerAccess, Subjects
+from dppp.service.certificate_watch import CertificateWatch
 from dppp.service.config import AggregatorConfig, split_address
 from dppp.service.events import EventHub
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
@@ -70,16 +71,19 @@ def make_application(
     runner = BatchRunner(aggregator=aggregator, channel=station, hub=EventHub())
     station.carry_for(runner)
     metrics = AggregatorMetrics(runner)
+    watch = CertificateWatch(home.certificate(), log)
+    watch.show_in(metrics.registry)
     monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with Monitor(monitor, config.monitoring.listen), runner:
             await runner.ask(Aggregator.recall)
-            connecting = asyncio.create_task(_run(station, metrics))
+            loops = [asyncio.create_task(each) for each in (_run(station, metrics), watch.run())]
             yield
-            connecting.cancel()
-            await asyncio.gather(connecting, return_exceptions=True)
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
             log.info("aggregator stopped")
 
     queriers = [Querier(**querier.model_dump()) for querier in config.queriers]
