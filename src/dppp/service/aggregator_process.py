@@ -70,22 +70,6 @@ def make_application(
     )
     runner = BatchRunner(aggregator=aggregator, channel=station, hub=EventHub())
     station.carry_for(runner)
-    metrics = AggregatorMetrics(runner)
-    watch = CertificateWatch(home.certificate(), log)
-    watch.show_in(metrics.registry)
-    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with Monitor(monitor, config.monitoring.listen), runner:
-            await runner.ask(Aggregator.recall)
-            loops = [asyncio.create_task(each) for each in (_run(station, metrics), watch.run())]
-            yield
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
-            log.info("aggregator stopped")
-
     queriers = [Querier(**querier.model_dump()) for querier in config.queriers]
     jobs = Jobs(
         runner=runner,
@@ -94,6 +78,23 @@ def make_application(
         dispatch=station.dispatch,
         deadline_seconds=config.deadline_seconds,
     )
+    metrics = AggregatorMetrics(runner, jobs)
+    watch = CertificateWatch(home.certificate(), log)
+    watch.show_in(metrics.registry)
+    monitor = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with Monitor(monitor, config.monitoring.listen), runner:
+            await runner.ask(Aggregator.recall)
+            await metrics.count_left()
+            loops = [asyncio.create_task(each) for each in (_run(station, metrics), watch.run())]
+            yield
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+            log.info("aggregator stopped")
+
     return make_gateway(
         runner=runner,
         jobs=jobs,

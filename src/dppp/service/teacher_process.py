@@ -109,6 +109,7 @@ async def _serve(
         name=f"teacher {teacher.index}",
     )
     metrics = TeacherMetrics()
+    metrics.queries_left.set(teacher.queries_left)
     watch = CertificateWatch(home.certificate(), log)
     watch.show_in(metrics.registry)
     station = TeacherStation(
