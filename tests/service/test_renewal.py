@@ -181,6 +181,10 @@ def test_a_home_that_was_not_set_up_is_told_so(ceremony: Ceremony, tmp_path: Pat
         home.certificate()
 
 
+def wait_until_after(end: datetime) -> None:
+    time.sleep(max(0.0, (end - datetime.now(UTC)).total_seconds() + 1))
+
+
 def unchecked_context(home: Home) -> ssl.SSLContext:
     """As in `Home.tls_context`, which does not even dial with a certificate that has ended."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -192,9 +196,10 @@ def unchecked_context(home: Home) -> ssl.SSLContext:
 def test_an_ended_certificate_is_refused_and_the_renewed_one_let_in(tmp_path: Path) -> None:
     """All certificates end; the broker's is renewed first."""
     need_program("nats-server", package="nats-server")
-    held, dealt_at, port = hold(tmp_path, lifetime=SHORT), datetime.now(UTC), free_port()
-    held.set_up(TEACHERS[0], now=dealt_at)
-    configuration = held.set_up(BROKER, now=dealt_at, listen=f"127.0.0.1:{port}").configuration
+    held, port = hold(tmp_path, lifetime=SHORT), free_port()
+    end = held.federation.certificates_end
+    held.set_up(TEACHERS[0], now=end)
+    configuration = held.set_up(BROKER, now=end, listen=f"127.0.0.1:{port}").configuration
     renew(held, BROKER)
     home = held.home(TEACHERS[0])
 
@@ -203,7 +208,7 @@ def test_an_ended_certificate_is_refused_and_the_renewed_one_let_in(tmp_path: Pa
             await connection.settle()
 
     with running_broker(configuration, port) as log:
-        time.sleep(max(0.0, (dealt_at + SHORT - datetime.now(UTC)).total_seconds() + 1))
+        wait_until_after(end)
         with pytest.raises(CertificateEnded, match="dppp renew request"):
             home.tls_context()
         with pytest.raises((nats.errors.Error, OSError)):
@@ -211,6 +216,23 @@ def test_an_ended_certificate_is_refused_and_the_renewed_one_let_in(tmp_path: Pa
         assert "certificate has expired" in log.read_text()
         renew(held, TEACHERS[0])
         asyncio.run(reach())
+
+
+def test_a_broker_whose_certificate_has_ended_is_not_trusted(tmp_path: Path) -> None:
+    need_program("nats-server", package="nats-server")
+    held, port = hold(tmp_path), free_port()
+    held.set_up(TEACHERS[0])
+    configuration = held.set_up(BROKER, listen=f"127.0.0.1:{port}").configuration
+    end = renew(held, BROKER, lifetime=SHORT)
+
+    async def reach() -> None:
+        async with connected(held.home(TEACHERS[0]), port) as connection:
+            await connection.settle()
+
+    with running_broker(configuration, port):
+        wait_until_after(end)
+        with pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"):
+            asyncio.run(reach())
 
 
 def test_who_was_connected_when_its_certificate_ended_stays_so(tmp_path: Path) -> None:
