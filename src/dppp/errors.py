@@ -55,6 +55,10 @@ class FederationChanged(Refusal):
     """A federation file that is not the one whose hash was compared."""
 
 
+class CertificateEnded(DpppError):
+    """A certificate that is not valid at this time: renew it, or set the clock."""
+
+
 class GroupElementError(InputError):
     """An integer that should be an element of the key's group is not."""
 

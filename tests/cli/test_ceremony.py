@@ -154,6 +154,39 @@ def test_a_changed_federation_file_is_one_clear_line(copied: tuple[Path, str]) -
         assert_refused(2, "", run_dppp(setup_command(root, "hospital-a", expected, sealed)))
 
 
+def test_certificates_are_renewed_as_the_runbook_says(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    home = root / "hospital-b"
+    assert_refused(2, "dppp setup", run_dppp(f"renew request {home}"))
+    run_dppp(setup_command(root, "hospital-b", expected, "hospital-b.share"))
+    before = json_of(f"federation {home / 'federation.json'}")
+    asked = json_of(f"renew request {home}")
+    assert asked["fingerprint"] in run_dppp(f"renew request {home}").stdout
+    sign = f"renew sign {root / 'coordinator'} {asked['request_file']} --out {root / 'renewed'}"
+    (renewed,) = json_of(sign)["renewed"]
+    assert (renewed["name"], renewed["fingerprint"]) == ("hospital b", asked["fingerprint"])
+    assert_refused(2, "nothing is overwritten", run_dppp(sign))
+    other = json_of(f"renew request {home}")
+    assert other["fingerprint"] == asked["fingerprint"]
+    done = run_dppp(f"renew install {home} {renewed['certificate_file']}")
+    assert "valid until" in done.stdout
+    after = json_of(f"federation {home / 'federation.json'}")
+    assert after["federation_hash"] == before["federation_hash"] == expected
+    assert after["own_certificate_valid_until"] >= before["own_certificate_valid_until"]
+    assert after["own_certificate_valid_until"] == renewed["certificate_valid_until"]
+    assert_refused(2, "nobody joined", run_dppp(_sign_for_another(root, asked["request_file"])))
+
+
+def _sign_for_another(root: Path, request: str) -> str:
+    """Another federation's coordinator is asked."""
+    folder = root / "another"
+    json_of(f"{INIT.format(folder=folder)} --feature a")
+    json_of(f"join {root / 'hospital-x'} --name 'hospital x'")
+    json_of(f"collect {folder} {root / 'hospital-x' / 'join-request.json'}")
+    json_of(f"renew request {root / 'hospital-b'}")
+    return f"renew sign {folder} {request} --out {root / 'never'}"
+
+
 def test_accept_refuses_past_the_cap_and_other_data(copied: tuple[Path, str]) -> None:
     root, expected = copied
     run_dppp(setup_command(root, "hospital-a", expected, "hospital-a.share"))

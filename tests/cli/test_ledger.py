@@ -7,31 +7,61 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
-from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id
+from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id, new_location
 
 from dppp.service.ledger_file import create_ledger, open_ledger
+from dppp.service.locations import Location
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "ledger.db"
-    create_ledger(path, teacher=TEACHER, head_path=tmp_path / "head.json")
-    with open_ledger(path, head_path=tmp_path / "head.json") as ledger:
+def head_path(tmp_path: Path) -> Path:
+    return tmp_path / "head.json"
+
+
+def fill_at(location: Location, head_path: Path) -> None:
+    create_ledger(location, teacher=TEACHER, head_path=head_path)
+    with open_ledger(location, head_path=head_path) as ledger:
         fill(ledger)
         ledger.accept(DATA, agree("second", "third", epsilon=0.5))
+
+
+@pytest.fixture
+def path(tmp_path: Path, head_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    fill_at(path, head_path)
     return path
 
 
-def test_show_prints_every_number_for_people(path: Path) -> None:
-    result = run_dppp(f"ledger show {path}")
+@pytest.fixture(params=["sqlite", "postgres by environment", "postgres by file"])
+def typed(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    head_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """A ledger of each kind, as it is given to the commands."""
+    kind, _, by = request.param.partition(" by ")
+    location = new_location(kind, tmp_path)
+    fill_at(location, head_path)
+    if by == "environment":
+        monkeypatch.setenv("DPPP_LEDGER_URL", str(location))
+        return "env:DPPP_LEDGER_URL"
+    if by == "file":
+        (tmp_path / "ledger.url").write_text(f"{location}\n")
+        return f"file:{tmp_path / 'ledger.url'}"
+    return str(location)
+
+
+def test_show_prints_every_number_for_people(typed: str) -> None:
+    result = run_dppp(f"ledger show {typed}")
     assert result.returncode == 0
     for word in (TEACHER, DATA, "cap", "reserved", "1.5", make_id("task", "first").hex()[:16]):
         assert word in result.stdout
     assert "fixed together" in result.stdout
 
 
-def test_show_prints_one_object_for_programs(path: Path) -> None:
-    found = json_of(f"ledger show {path}")
+def test_show_prints_one_object_for_programs(typed: str) -> None:
+    found = json_of(f"ledger show {typed}")
     assert found["teacher"] == TEACHER
     assert found["head"]["index"] == 6
     (data,) = found["data"]
@@ -40,13 +70,12 @@ def test_show_prints_one_object_for_programs(path: Path) -> None:
     assert [task["fixed_together"] for task in data["tasks"]] == [1, 2, 2]
 
 
-def test_check_finds_a_whole_ledger_whole(path: Path) -> None:
-    head_path = path.with_name("head.json")
-    result = run_process(f"ledger check {path} --remembered {head_path}")
+def test_check_finds_a_whole_ledger_whole(typed: str, head_path: Path) -> None:
+    result = run_process(f"ledger check {typed} --remembered {head_path}")
     assert result.returncode == 0, result.stderr
     assert "all 7 entries" in result.stdout
     assert "did not go back" in result.stdout
-    found = json_of(f"ledger check {path}")
+    found = json_of(f"ledger check {typed}")
     assert found["checked"] is True
     assert found["head"] == json.loads(head_path.read_text())
 
@@ -85,11 +114,32 @@ def test_what_is_no_ledger_is_bad_input(path: Path, tmp_path: Path) -> None:
     assert_refused(2, "there is no file", run_dppp(no_head))
 
 
-def test_remember_begins_a_head_file_and_never_replaces_one(path: Path, tmp_path: Path) -> None:
+def test_remember_begins_a_head_file_and_never_replaces_one(typed: str, tmp_path: Path) -> None:
     new = tmp_path / "new head.json"
-    found = json_of(f"ledger remember {path} '{new}'")
+    found = json_of(f"ledger remember {typed} '{new}'")
     assert json.loads(new.read_text()) == found["head"]
-    assert_refused(2, "already", run_dppp(f"ledger remember {path} '{new}'"))
+    assert_refused(2, "already", run_dppp(f"ledger remember {typed} '{new}'"))
+
+
+def test_a_url_on_the_command_line_is_refused_and_never_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "postgresql://teacher:hunter2@127.0.0.1:1/ledger"
+    assert_refused(2, "env:NAME", run_dppp(f"ledger show {url}"))
+    (tmp_path / "bad.url").write_text("mysql://teacher:hunter2@host/ledger")
+    (tmp_path / "bytes.url").write_bytes(b"\xff\xfe")
+    monkeypatch.setenv("DPPP_LEDGER_URL", url)
+    for given, code, word in (
+        ("env:NO_SUCH_VARIABLE", 2, "NO_SUCH_VARIABLE"),
+        (f"file:{tmp_path / 'none.url'}", 2, "cannot read"),
+        (f"file:{tmp_path / 'bytes.url'}", 2, "UTF-8"),
+        (f"file:{tmp_path / 'bad.url'}", 2, "postgresql://"),
+        ("env:DPPP_LEDGER_URL", 1, "cannot"),
+    ):
+        for command in ("show", "check"):
+            result = run_dppp(f"ledger {command} {given}")
+            assert_refused(code, word, result)
+            assert "hunter2" not in result.stderr + result.stdout
 
 
 def test_looking_changes_nothing(path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS
 
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.service.authority import Authority, make_certificate_request, make_tls_key
 from dppp.service.embedded_gateway import Embedded, embed_gateway
+from dppp.service.home import pem_of
+from dppp.service.identity import Identity, Role
 from dppp.service.query_client import Gateway
 
 Served = tuple[str, Embedded]
@@ -179,6 +183,27 @@ def test_a_gateway_that_is_away_is_named_when_patience_is_over() -> None:
         pytest.raises(GatewayError, match="run this again later"),
     ):
         gateway.task()
+
+
+def test_a_certificate_that_is_not_trusted_ends_it_at_once_until_its_authority_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, key = Authority.make("gateway", now=datetime.now(UTC)), make_tls_key()
+    identity = Identity(role=Role.BROKER, name="gateway", hosts=("127.0.0.1",))
+    request = make_certificate_request(key, identity)
+    certificate = authority.issue(request, identity, now=datetime.now(UTC))
+    (tmp_path / "tls.pem").write_bytes(certificate.encode() + pem_of(key))
+    (tmp_path / "authority.pem").write_text(authority.pem)
+    embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS)
+    with serve(embedded.app, tls=tmp_path / "tls.pem") as address:
+        with (
+            Gateway(address, ALICE, patience_seconds=3600) as gateway,
+            pytest.raises(GatewayError, match="SSL_CERT_FILE"),
+        ):
+            gateway.task()
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+        with Gateway(address, ALICE) as gateway:
+            assert gateway.task()
 
 
 def test_an_address_that_is_none_is_refused(served: Served, table: Path) -> None:

@@ -6,14 +6,17 @@ import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.deployment.running import make_federation
 
+from dppp.service.home import Home
 from dppp.service.ledger_file import create_ledger
 from dppp.service.local_federation import LocalFederation
+from dppp.service.renewal import install_renewal, request_renewal, sign_renewals
 
 Change = Callable[[Path], None]
 
@@ -79,7 +82,7 @@ BOTH: dict[str, tuple[Change, int, str]] = {
         2,
         "chmod 600",
     ),
-    "no certificate": (without("tls.pem"), 2, "certificates"),
+    "no certificate": (without("tls.pem"), 2, "dppp setup"),
 }
 TEACHER: dict[str, tuple[Change, int, str]] = {
     "no model": (without("model.skops"), 2, "there is no file"),
@@ -141,6 +144,23 @@ def test_an_aggregator_says_in_one_line_what_is_wrong(aggregator: Path, name: st
     change, code, word = (BOTH | AGGREGATOR)[name]
     change(aggregator)
     assert_refused(code, word, run_dppp(f"aggregator run --config {aggregator}"))
+
+
+@pytest.mark.parametrize("role", ["teacher", "aggregator"])
+def test_a_certificate_that_has_ended_is_said_with_what_to_do(
+    made: LocalFederation, request: pytest.FixtureRequest, tmp_path: Path, role: str
+) -> None:
+    config: Path = request.getfixturevalue(role)
+    home, then = Home(folder=config.parent), datetime.now(UTC) - timedelta(minutes=1)
+    (ended,) = sign_renewals(
+        made.folder / "coordinator",
+        [request_renewal(home)],
+        tmp_path,
+        now=then,
+        lifetime=timedelta(seconds=1),
+    )
+    install_renewal(home, (tmp_path / ended.file).read_text(), now=then)
+    assert_refused(1, "dppp renew request", run_dppp(f"{role} run --config {config}"))
 
 
 def test_a_task_that_was_not_accepted_is_not_answered(teacher: Path) -> None:

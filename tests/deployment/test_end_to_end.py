@@ -2,12 +2,13 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.cli.commands import json_of
-from tests.deployment.running import CLASS_NAMES, TEACHERS, Running, wait_for, write_rows
+from tests.deployment.running import CLASS_NAMES, QUERIES, TEACHERS, Running, wait_for, write_rows
 
 LABELS = [0, 1, 2, 2, 1, 0, 1, 1, 0, 2]
 
@@ -78,19 +79,41 @@ def test_logs_are_json_and_hold_no_secret_and_no_input(federation: Running) -> N
             assert {"time", "level", "logger", "message"} <= lines[0].keys()
 
 
-def test_metrics_count_what_happened(federation: Running, tmp_path: Path) -> None:
-    config = federation.local.teacher_configs[0]
-    text = config.read_text(encoding="utf-8")
-    (port,) = _free_port()
-    config.write_text(text.replace('# listen = "127.0.0.1:9101"', f'listen = "127.0.0.1:{port}"'))
-    name = config.parent.name
-    federation.kill(name)
-    federation.restart(name)
+def test_metrics_count_what_happened(federation: Running) -> None:
+    teacher, aggregator = (
+        _monitor(federation, config)
+        for config in (federation.local.teacher_configs[0], federation.local.aggregator_config)
+    )
+    wait_for(lambda: _get(f"{teacher}/health") == 200, "the teacher's health")
+    wait_for(lambda: _get(f"{aggregator}/health") == 200, "the aggregator's health")
     federation.wait_for_teachers(TEACHERS)
-    wait_for(lambda: _get(f"http://127.0.0.1:{port}/health") == 200, "the teacher's health")
+    before = [_metrics(address)["dppp_queries_left"] for address in (teacher, aggregator)]
+    assert before[0] == QUERIES - federation.charged()[0]
     federation.wait_for_end(federation.submit(1))
-    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
-    assert 'dppp_answers_total{message="batch request"} 1.0' in metrics
+    metrics = _metrics(teacher)
+    assert metrics['dppp_answers_total{message="batch request"}'] == 1
+    assert metrics["dppp_queries_left"] == before[0] - 1
+    assert metrics["dppp_certificate_seconds"] > 700 * 86_400
+    wait_for(lambda: _metrics(aggregator)["dppp_queries_left"] == before[1] - 1, "the event")
+    assert _metrics(aggregator)["dppp_certificate_seconds"] > 700 * 86_400
+
+
+def _monitor(federation: Running, config: Path) -> str:
+    """Restart a process with a monitor; where that listens."""
+    (port,) = _free_port()
+    text = config.read_text(encoding="utf-8")
+    changed = re.sub(r"^# (listen = )\"127.*$", rf'\1"127.0.0.1:{port}"', text, flags=re.MULTILINE)
+    assert changed != text
+    config.write_text(changed, encoding="utf-8")
+    federation.kill(config.parent.name)
+    federation.restart(config.parent.name)
+    return f"http://127.0.0.1:{port}"
+
+
+def _metrics(address: str) -> dict[str, float]:
+    lines = httpx.get(f"{address}/metrics", timeout=10).text.splitlines()
+    pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+    return {name: float(value) for name, _, value in pairs}
 
 
 def _get(address: str) -> int | None:

@@ -1,10 +1,12 @@
 """Federations for tests: every step of the real ceremony, on a short key that anyone can factor."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from tests.protocol import small
 
+from dppp.service.authority import LIFETIME
 from dppp.service.ceremony import DealtFederation, deal_federation
 from dppp.service.coordinator import collect, init_federation
 from dppp.service.federation_file import FederationFile
@@ -63,8 +65,10 @@ def join_all(root: Path) -> None:
     collect(root / "coordinator", requests)
 
 
-def hold(root: Path) -> Ceremony:
-    """Join, collect and deal; nobody has set up yet."""
+def hold(root: Path, *, lifetime: timedelta = LIFETIME) -> Ceremony:
+    """Join, collect and deal; nobody has set up yet. `lifetime` is that of the certificates."""
     join_all(root)
-    key = small.dealt(len(TEACHERS), 2)
-    return Ceremony(root=root, dealt=deal_federation(root / "coordinator", root / "dealt", key=key))
+    dealt = deal_federation(
+        root / "coordinator", root / "dealt", key=small.dealt(len(TEACHERS), 2), lifetime=lifetime
+    )
+    return Ceremony(root=root, dealt=dealt)

@@ -5,17 +5,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
 
 @contextmanager
-def serve(app: FastAPI) -> Iterator[str]:
-    """The address at which the application answers."""
+def serve(app: FastAPI, *, tls: Path | None = None) -> Iterator[str]:
+    """The address at which the application answers; `tls` is a file of certificate and key."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", lifespan="on", ssl_certfile=tls)
+    )
     server.config.timeout_graceful_shutdown = 2
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
@@ -24,7 +27,7 @@ def serve(app: FastAPI) -> Iterator[str]:
         time.sleep(0.01)
     assert server.started, "the gateway did not start"
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(30)

@@ -1,11 +1,13 @@
 """Ledger files that were put back, cut, swapped, overwritten or never were ledgers."""
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 from tests.privacy.ledgers import TEACHER, answer, fill, make_id
+from tests.service.full_disk import full_disk
 
 from dppp.errors import (
     DpppError,
@@ -126,6 +128,21 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     answer(ledger, "c", ballot=bytes(100_000))
     assert ledger.check().index == 6
     store.close()
+
+
+def test_a_disk_that_is_full_when_a_charge_is_written_holds_up_nothing_after_it(
+    path: Path, head_path: Path
+) -> None:
+    """Unlike in the test above it is the commit that fails: the log has no room."""
+    with open_ledger(path, head_path=head_path) as ledger:
+        log = path.with_name(f"{path.name}-wal")
+        with full_disk(os.getpid(), log):
+            for _ in range(2):
+                with pytest.raises(LedgerUnavailable, match="full"):
+                    answer(ledger, "c")
+        assert ledger.check().index == 5
+        answer(ledger, "c")
+        assert ledger.check().index == 6
 
 
 def test_the_remembered_head_never_goes_back(tmp_path: Path) -> None:

@@ -3,17 +3,14 @@
 import contextlib
 import logging
 import os
-import shutil
-import subprocess
 import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from tests.left_out import leave_out, need_module
+from tests.left_out import need_module
 from tests.privacy.ledgers import TEACHER, answer, fill
+from tests.service.full_disk import full_disk
 from tests.service.tampering import run_sql, schema_of
 
 need_module("psycopg", extra="service")
@@ -178,25 +175,6 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(
             assert other.check().index == 5
         answer(ledger, "c")
         assert ledger.check().index == 6
-
-
-@contextlib.contextmanager
-def full_disk(pid: int, path: Path) -> Iterator[None]:
-    """No write of this process to this file succeeds."""
-    strace = shutil.which("strace")
-    if strace is None:
-        leave_out("strace is missing: no disk was full; install strace")
-    calls = "pwrite64,pwritev,fallocate,write"
-    command = [strace, "-p", str(pid), "-P", str(path), "-e", f"trace={calls}"]
-    tracer = subprocess.Popen(  # noqa: S603 - our own command
-        [*command, "-e", f"inject={calls}:error=ENOSPC"], stderr=subprocess.PIPE, text=True
-    )
-    assert tracer.stderr is not None
-    while "attached" not in (line := tracer.stderr.readline()):
-        assert line, "strace could not attach"
-    yield
-    tracer.terminate()
-    tracer.communicate(timeout=60)
 
 
 def test_the_past_cannot_be_emptied_by_a_slip_of_the_hand(url: str) -> None:

@@ -1,9 +1,11 @@
 """The aggregator's store in a file: what is true of SQLite alone."""
 
+import os
 import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.service.full_disk import full_disk
 
 from dppp.errors import BatchStoreUnavailable, InputError
 from dppp.protocol.messages import BatchId
@@ -43,3 +45,15 @@ def test_a_file_of_another_program_is_refused_and_left_alone(path: Path) -> None
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(BatchStoreUnavailable, match=r"nowhere/batches\.sqlite"):
         SqliteBatchStore(tmp_path / "nowhere" / "batches.sqlite")
+
+
+def test_a_store_whose_disk_was_full_goes_on(path: Path) -> None:
+    store = SqliteBatchStore(path)
+    store.put_once(FIRST, "request", b"first")
+    with full_disk(os.getpid(), path.with_name(f"{path.name}-wal")):
+        for _ in range(2):
+            with pytest.raises(BatchStoreUnavailable, match="full"):
+                store.put_once(SECOND, "request", b"second")
+    assert store.having("request") == (FIRST,)
+    assert store.put_once(SECOND, "request", b"again") == b"again"
+    store.close()

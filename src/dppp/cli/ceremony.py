@@ -219,13 +219,16 @@ def federation(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Anybody: what a federation file says, checked, and its hash."""
+    """Anybody: what a federation file says, checked, its hash, and when certificates end."""
     require_service()
     from dppp.service.federation_file import read_federation  # noqa: PLC0415
+    from dppp.service.home import CERTIFICATE, Home  # noqa: PLC0415
 
     found = read_federation(file, None)
-    result = describe_federation(found)
-    emit(result, as_json=as_json, show=lambda console: show_federation(console, found))
+    is_in_home = (file.parent / CERTIFICATE).exists()
+    end = Home(folder=file.parent).certificate().not_valid_after_utc if is_in_home else None
+    result = describe_federation(found, end)
+    emit(result, as_json=as_json, show=lambda console: show_federation(console, found, end))
 
 
 def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """A federation file for people and for programs."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -8,8 +9,10 @@ if TYPE_CHECKING:
     from dppp.service.federation_file import FederationFile
 
 
-def describe_federation(federation: "FederationFile") -> dict[str, object]:
-    """The names of DESIGN.md, section 7."""
+def describe_federation(
+    federation: "FederationFile", own_end: datetime | None
+) -> dict[str, object]:
+    """The names of DESIGN.md, section 7; `own_end` is that of the certificate beside the file."""
     task, public = federation.task, federation.public
     return {
         "federation_hash": federation.hash.hex(),
@@ -30,10 +33,15 @@ def describe_federation(federation: "FederationFile") -> dict[str, object]:
         "modulus_bits": public.modulus_bits,
         "s": public.s,
         "certificate": task.certificate.to_json(),
+        "certificates_dealt_until": federation.certificates_end.isoformat(),
+        "authority_valid_until": federation.authority_end.isoformat(),
+        "own_certificate_valid_until": None if own_end is None else own_end.isoformat(),
     }
 
 
-def show_federation(console: Console, federation: "FederationFile") -> None:
+def show_federation(
+    console: Console, federation: "FederationFile", own_end: datetime | None
+) -> None:
     """The same, a line each."""
     task, public = federation.task, federation.public
     certificate, trust = task.certificate, task.trust
@@ -60,7 +68,14 @@ def show_federation(console: Console, federation: "FederationFile") -> None:
         ),
         ("aggregator", federation.aggregator.name),
         ("broker", f"{federation.broker.name} at {', '.join(federation.broker.hosts)}"),
+        (
+            "certificates",
+            f"as dealt valid until {federation.certificates_end:%Y-%m-%d}, authority until "
+            f"{federation.authority_end:%Y-%m-%d}",
+        ),
     ]
+    if own_end is not None:
+        lines.append(("in this home", f"certificate valid until {own_end:%Y-%m-%d}"))
     text = "\n".join(f"{name:>15}  {value}" for name, value in lines)
     console.print(text, soft_wrap=True, markup=False)
 

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="A teacher's privacy ledger: what was reserved, answered and spent.")
 
-LedgerArgument = Annotated[Path, typer.Argument(help="The teacher's ledger.", show_default=False)]
+LedgerArgument = Annotated[
+    str,
+    typer.Argument(
+        help="The teacher's ledger: a file, or env:NAME or file:PATH where its PostgreSQL url is.",
+        show_default=False,
+    ),
+]
 HeadArgument = Annotated[Path, typer.Argument(help="The file for the head.", show_default=False)]
 RememberedOption = Annotated[
     Path | None, typer.Option(help="The head file that the ledger must contain.")
@@ -28,48 +34,52 @@ RememberedOption = Annotated[
 
 
 @app.command()
-def show(file: LedgerArgument, *, as_json: JsonOption = False) -> None:
+def show(ledger: LedgerArgument, *, as_json: JsonOption = False) -> None:
     """What was reserved and answered, and the head to compare with peers."""
     from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
+    from dppp.service.locations import read_location  # noqa: PLC0415
 
-    with inspect_ledger(_existing(file)) as (ledger, _):
-        summary = ledger.summary()
+    with inspect_ledger(read_location(ledger)) as (found, _):
+        summary = found.summary()
     emit(summary.to_json(), as_json=as_json, show=lambda out: _show_summary(out, summary))
 
 
 @app.command()
 def check(
-    file: LedgerArgument, *, remembered: RememberedOption = None, as_json: JsonOption = False
+    ledger: LedgerArgument, *, remembered: RememberedOption = None, as_json: JsonOption = False
 ) -> None:
     """Is every entry as it was written, and has the ledger not gone back in time?"""
-    head = _check(file, remembered)
+    head = _check(ledger, remembered)
     result = {"checked": True, **_head_json(head), "remembered_found": remembered is not None}
     emit(result, as_json=as_json, show=lambda out: _show_checked(out, head, remembered))
 
 
 @app.command()
-def remember(file: LedgerArgument, head_file: HeadArgument, *, as_json: JsonOption = False) -> None:
+def remember(
+    ledger: LedgerArgument, head_file: HeadArgument, *, as_json: JsonOption = False
+) -> None:
     """Check a ledger and begin to remember its head, after you compared it with your peers."""
     from dppp.service.head_file import HeadFile  # noqa: PLC0415
 
     if head_file.exists():
         raise InputError(f"{head_file} remembers a head already; run `dppp ledger check` with it")
-    head = _check(file, None)
+    head = _check(ledger, None)
     HeadFile(head_file).remember(head)
     result = {"head_file": str(head_file), **_head_json(head)}
     emit(result, as_json=as_json, show=lambda out: out.print(f"remembered: {head}"))
 
 
-def _check(file: Path, remembered: Path | None) -> "Head":
+def _check(ledger: str, remembered: Path | None) -> "Head":
     from dppp.service.head_file import HeadFile  # noqa: PLC0415
     from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
+    from dppp.service.locations import read_location  # noqa: PLC0415
 
     expected = None if remembered is None else HeadFile(_existing(remembered)).recall()
-    with inspect_ledger(_existing(file)) as (ledger, store):
+    with inspect_ledger(read_location(ledger)) as (found, store):
         store.check_file()
-        head = ledger.check()
+        head = found.check()
         if expected is not None:
-            ledger.require_contains(expected)
+            found.require_contains(expected)
     return head
 
 

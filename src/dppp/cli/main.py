@@ -21,6 +21,7 @@ from dppp.cli import (
     plan,
     privacy,
     query,
+    renew,
     reproduce,
     simulate,
     teacher,
@@ -60,6 +61,7 @@ app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(ceremony.federation)
+app.add_typer(renew.app, name="renew")
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")
 app.command()(query.query)

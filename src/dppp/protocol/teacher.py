@@ -81,6 +81,12 @@ class Teacher:
         self._randomness = randomness
         self._note = note
 
+    @property
+    def queries_left(self) -> int:
+        """Queries of the task that the ledger may still be charged for."""
+        tasks = [task for data in self._ledger.summary().data for task in data.tasks]
+        return sum(task.left for task in tasks if task.task_id == self.task.task_id)
+
     def handle(self, data: bytes, *, now: int) -> bytes:
         """The answer to any message; `now` is in seconds of the common clock."""
         match kind_of(data):

@@ -1,17 +1,22 @@
 """What an aggregator's operator can watch."""
 
+from contextlib import suppress
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from dppp.errors import BatchStoreUnavailable
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.events import BatchEvent, Stage
+from dppp.service.jobs import Jobs
 
 
 class AggregatorMetrics:
     """Counters of one aggregator process, fed by its events."""
 
-    def __init__(self, runner: BatchRunner) -> None:
+    def __init__(self, runner: BatchRunner, jobs: Jobs) -> None:
         self.registry = CollectorRegistry()
         self._runner = runner
+        self._jobs = jobs
         self._started: dict[str, float] = {}
         online = Gauge("dppp_teachers_online", "Teachers heard of lately", registry=self.registry)
         online.set_function(lambda: sum(each.is_online for each in runner.teachers.values()))
@@ -26,13 +31,25 @@ class AggregatorMetrics:
         self._seconds = Histogram(
             "dppp_batch_seconds", "From request to release", registry=self.registry
         )
+        self._queries_left = Gauge(
+            "dppp_queries_left", "Queries of the task not asked yet", registry=self.registry
+        )
 
     async def count(self) -> None:
         """Count the events of this process until cancelled."""
         with self._runner.hub.watch() as events:
             async for event in events:
-                if isinstance(event, BatchEvent) and event.worker is None:
-                    self._take(event)
+                if isinstance(event, BatchEvent):
+                    if event.worker is None:
+                        self._take(event)
+                    if event.stage is Stage.VOTES or event.is_last:
+                        await self.count_left()
+
+    async def count_left(self) -> None:
+        """Count the queries of all workers' jobs; the teachers' ledgers have the last word."""
+        with suppress(BatchStoreUnavailable):  # health and log say so
+            left = self._jobs.task.queries - await self._jobs.charged()
+            self._queries_left.set(max(0, left))
 
     def _take(self, event: BatchEvent) -> None:
         if event.stage is Stage.VOTES:

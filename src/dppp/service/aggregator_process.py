@@ -14,6 +14,7 @@ from dppp.service.aggregator_station import AggregatorStation
 from dppp.service.batch_file import open_batch_store
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.broker import Broker, BrokerAccess, Subjects
+from dppp.service.certificate_watch import CertificateWatch
 from dppp.service.config import AggregatorConfig
 from dppp.service.events import EventHub
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
@@ -67,20 +68,6 @@ def make_application(
     )
     runner = BatchRunner(aggregator=aggregator, channel=station, hub=hub)
     station.carry_for(runner)
-    metrics = AggregatorMetrics(runner)
-    health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
-    monitor = Monitor(health, config.monitoring.listen)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with monitor, runner:
-            await runner.ask(Aggregator.recall)
-            connecting = asyncio.create_task(_run(station, metrics))
-            yield
-            connecting.cancel()
-            await asyncio.gather(connecting, return_exceptions=True)
-            log.info("aggregator stopped")
-
     queriers = [Querier(**querier.model_dump()) for querier in config.queriers]
     jobs = Jobs(
         runner=runner,
@@ -89,6 +76,24 @@ def make_application(
         dispatch=station.dispatch,
         deadline_seconds=config.deadline_seconds,
     )
+    metrics = AggregatorMetrics(runner, jobs)
+    watch = CertificateWatch(home.certificate(), log)
+    watch.show_in(metrics.registry)
+    health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
+    monitor = Monitor(health, config.monitoring.listen)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with monitor, runner:
+            await runner.ask(Aggregator.recall)
+            await metrics.count_left()
+            loops = [asyncio.create_task(each) for each in (_run(station, metrics), watch.run())]
+            yield
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+            log.info("aggregator stopped")
+
     return make_gateway(
         runner=runner,
         jobs=jobs,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dppp.errors import FederationError
+from dppp.errors import CertificateEnded, FederationError
 from dppp.service.identity import LONGEST_NAME_BYTES, Identity
 
 LIFETIME = timedelta(days=730)
@@ -56,7 +56,7 @@ class Authority:
         shortened = f"dppp authority: {name}".encode()[:LONGEST_NAME_BYTES]
         subject = _subject(shortened.decode("utf-8", "ignore"))
         builder = (
-            _builder(subject, subject, key.public_key(), now, AUTHORITY_LIFETIME)
+            _builder(subject, subject, key.public_key(), now, now + AUTHORITY_LIFETIME)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_key_usage(is_authority=True), critical=True)
             .add_extension(
@@ -78,12 +78,18 @@ class Authority:
         """The certificate, which everybody gets."""
         return _pem(self.certificate)
 
-    def issue(self, request: str, identity: Identity, *, now: datetime) -> str:
-        """A certificate for the key of a request; what it says is the identity, nothing else."""
+    def issue(
+        self, request: str, identity: Identity, *, now: datetime, lifetime: timedelta = LIFETIME
+    ) -> str:
+        """A certificate for the key of a request; what it says is the identity, nothing else.
+
+        It does not outlive the authority, without which it would be worth nothing.
+        """
         key = require_request(request, identity)
+        end = min(now + lifetime, require_valid(self.certificate, "the authority", now=now))
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
-            _builder(_subject(identity.name), self.certificate.subject, key, now, LIFETIME)
+            _builder(_subject(identity.name), self.certificate.subject, key, now, end)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(is_authority=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([identity.usage]), critical=False)
@@ -179,6 +185,23 @@ def require_authority(text: str) -> x509.Certificate:
     return certificate
 
 
+def require_valid(certificate: x509.Certificate, whose: str, *, now: datetime) -> datetime:
+    """When the certificate ends; refused after that, and before it begins."""
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < start:
+        raise CertificateEnded(
+            f"the certificate of {whose} begins at {start:%Y-%m-%d %H:%M} UTC, and it is "
+            f"{now:%Y-%m-%d %H:%M} here; set the clock"
+        )
+    if now > end:
+        remedy = "make a new federation" if whose == "the authority" else "run `dppp renew request`"
+        raise CertificateEnded(
+            f"the certificate of {whose} ended at {end:%Y-%m-%d %H:%M} UTC, and it is "
+            f"{now:%Y-%m-%d %H:%M} here; set the clock if that is wrong, otherwise {remedy}"
+        )
+    return end
+
+
 def read_certificate(text: str) -> x509.Certificate:
     """A certificate in its one PEM form."""
     try:
@@ -206,7 +229,7 @@ def _builder(
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
     now: datetime,
-    lifetime: timedelta,
+    end: datetime,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -215,7 +238,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCK_TOLERANCE)
-        .not_valid_after(now + lifetime)
+        .not_valid_after(end)
     )
 
 

@@ -7,9 +7,10 @@ and nothing is overwritten.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from dppp.errors import FederationError
@@ -18,7 +19,7 @@ from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.trust import Trust
 from dppp.protocol.task import Task, TeacherEntry, agree
-from dppp.service.authority import Authority
+from dppp.service.authority import LIFETIME
 from dppp.service.coordinator import read_authority, read_requests, require_compatible
 from dppp.service.federation_file import FederationFile, Member, Station
 from dppp.service.home import FEDERATION
@@ -38,9 +39,17 @@ class DealtFederation:
 
 
 def deal_federation(
-    folder: Path, out: Path, *, key: DealtKey | None = None, now: datetime | None = None
+    folder: Path,
+    out: Path,
+    *,
+    key: DealtKey | None = None,
+    now: datetime | None = None,
+    lifetime: timedelta = LIFETIME,
 ) -> DealtFederation:
-    """Run the ceremony on a coordinator's folder; `key` is for tests, which dealt one before."""
+    """Run the ceremony on a coordinator's folder; `key` is for tests, which dealt one before.
+
+    `lifetime` is that of the certificates.
+    """
     terms, requests, authority = read_terms(folder), read_requests(folder), read_authority(folder)
     _require_complete(requests)
     teachers = [request for request in requests if request.role is Role.TEACHER]
@@ -49,7 +58,11 @@ def deal_federation(
     certificate = _calibrate(terms, len(teachers))
     dealt = key or _deal(terms, certificate.trust)
     task = _agree(terms, teachers, certificate, dealt)
-    federation = _assemble(task, dealt, requests, authority, now or datetime.now(UTC))
+    issue = partial(authority.issue, now=now or datetime.now(UTC), lifetime=lifetime)
+    certificates = {
+        request: issue(request.certificate_request, request.identity) for request in requests
+    }
+    federation = _assemble(task, dealt, certificates, authority.pem)
     shares = [
         NewFile(name=name, data=seal_to(member.sealing_key, share, task.task_id))
         for name, member, share in zip(names, federation.teachers, dealt.shares, strict=True)
@@ -61,10 +74,15 @@ def deal_federation(
 
 def share_files(names: Sequence[str]) -> tuple[str, ...]:
     """A file name for each teacher: its name in plain letters, and its index in a clash."""
+    return tuple(f"{name}.share" for name in plain_names(names, "teacher"))
+
+
+def plain_names(names: Sequence[str], otherwise: str) -> tuple[str, ...]:
+    """Each name in plain letters, with its place in a clash, or where no letter is left."""
     slugs = [_slug(name) for name in names]
     return tuple(
-        f"{slug}.share" if slug and slugs.count(slug) == 1 else f"{slug or 'teacher'}-{index}.share"
-        for index, slug in enumerate(slugs, start=1)
+        slug if slug and slugs.count(slug) == 1 else f"{slug or otherwise}-{place}"
+        for place, slug in enumerate(slugs, start=1)
     )
 
 
@@ -124,17 +142,9 @@ def _agree(
 
 
 def _assemble(
-    task: Task,
-    dealt: DealtKey,
-    requests: Sequence[JoinRequest],
-    authority: Authority,
-    now: datetime,
+    task: Task, dealt: DealtKey, certificates: Mapping[JoinRequest, str], authority: str
 ) -> FederationFile:
     """The federation file, with a certificate for everybody."""
-    certificates = {
-        request: authority.issue(request.certificate_request, request.identity, now=now)
-        for request in requests
-    }
     stations = {
         request.role: Station(
             name=request.name,
@@ -149,7 +159,7 @@ def _assemble(
     return FederationFile(
         task=task,
         public=dealt.public,
-        authority=authority.pem,
+        authority=authority,
         teachers=tuple(
             _member(request, certificate)
             for request, certificate in certificates.items()

@@ -5,7 +5,6 @@ needed, "env:NAME" or "file:PATH" says where it is.
 """
 
 import json
-import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,7 +23,7 @@ from pydantic import (
 
 from dppp.errors import InputError
 from dppp.protocol.batch import Patience
-from dppp.service.locations import Location
+from dppp.service.locations import Location, read_secret
 from dppp.service.new_files import read_file
 
 
@@ -36,14 +35,11 @@ def _secret(value: object, info: ValidationInfo) -> object:
     """The secret itself, where the configuration says in which place it is."""
     if not isinstance(value, str):
         return value
-    kind, _, place = value.partition(":")
-    if kind == "env":
-        if place not in os.environ:
-            raise ValueError(f"the environment has no variable {place}; set it")
-        return os.environ[place]
-    if kind == "file":
-        return _beside_config(Path(place), info).read_text(encoding="utf-8").strip()
-    return value
+    try:
+        secret = read_secret(value, Path() if info.context is None else info.context["folder"])
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    return value if secret is None else secret
 
 
 def _listen(value: str) -> str:

@@ -7,6 +7,7 @@ certificate was issued by this authority to whom it stands beside.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -15,7 +16,7 @@ from dppp.paillier.keys import PublicKey
 from dppp.protocol.messages import hash_parts
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
-from dppp.service.authority import require_authority, require_certificate
+from dppp.service.authority import read_certificate, require_authority, require_certificate
 from dppp.service.identity import Identity, Role
 from dppp.service.join_request import require_keys
 from dppp.service.json_document import Fields, read_document, require_same, to_text, write_document
@@ -97,6 +98,18 @@ class FederationFile:
     def everybody(self) -> tuple[Member | Station, ...]:
         """Teachers, aggregator and broker."""
         return (*self.teachers, self.aggregator, self.broker)
+
+    @property
+    def certificates_end(self) -> datetime:
+        """When the first of the dealt certificates ends; homes may have renewed theirs."""
+        return min(
+            read_certificate(each.certificate).not_valid_after_utc for each in self.everybody
+        )
+
+    @property
+    def authority_end(self) -> datetime:
+        """When the authority ends, and with it what can be renewed."""
+        return read_certificate(self.authority).not_valid_after_utc
 
     def index_of(self, name: str) -> int:
         """The teacher's index, from 1."""

@@ -7,9 +7,11 @@ secret has mode 0600, and a home whose secrets others can read is refused.
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,7 +19,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dppp.errors import FederationError, KeyMaterialError
 from dppp.paillier.keys import KeyShare, check_key_share
-from dppp.service.authority import make_certificate_request, make_tls_key, read_tls_key
+from dppp.service.authority import (
+    make_certificate_request,
+    make_tls_key,
+    read_certificate,
+    read_tls_key,
+    require_valid,
+)
 from dppp.service.federation_file import FederationFile, read_federation
 from dppp.service.identity import Identity, Role
 from dppp.service.join_request import JoinRequest, sign_request
@@ -29,7 +37,9 @@ SIGNING_KEY = "signing.key"
 SEALING_KEY = "sealing.key"
 NATS_SEED = "nats.seed"
 TLS_KEY = "tls.key"
+NEXT_TLS_KEY = "tls.key.next"
 REQUEST = "join-request.json"
+RENEWAL = "renewal-request.json"
 FEDERATION = "federation.json"
 SHARE = "key.share"
 CERTIFICATE = "tls.pem"
@@ -66,9 +76,21 @@ class Home:
         """The federation file that was set up here."""
         return read_federation(self.folder / FEDERATION, expected_hash)
 
+    def tls_key(self, name: str = TLS_KEY) -> EllipticCurvePrivateKey:
+        """What opens the channel to the broker."""
+        return read_tls_key(self._secret(name))
+
+    def certificate(self) -> x509.Certificate:
+        """What this organisation shows the broker, or the broker everybody."""
+        path = self.folder / CERTIFICATE
+        if not path.exists():
+            raise FederationError(f"there is no {path} yet; run `dppp setup` first")
+        return read_certificate(read_file(path).decode("ascii", "replace"))
+
     def tls_context(self) -> ssl.SSLContext:
         """For dialling out to the broker: TLS 1.3, this federation's authority, own certificate."""
-        read_tls_key(self._secret(TLS_KEY))
+        self.tls_key()
+        require_valid(self.certificate(), str(self.folder), now=datetime.now(UTC))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:

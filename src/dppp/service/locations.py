@@ -1,5 +1,6 @@
-"""Where a store is: a file, or a url of PostgreSQL, which is a secret."""
+"""Where a store is: a file, or a url of PostgreSQL, which is a secret and so stands elsewhere."""
 
+import os
 from pathlib import Path
 
 from dppp.errors import InputError, MissingExtraError
@@ -8,6 +9,38 @@ Location = Path | str
 """A file, or a text like postgresql://name:password@host/database?schema=name."""
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+def read_secret(text: str, folder: Path) -> str | None:
+    """What "env:NAME" or "file:PATH" (seen from the folder) point to; None for another text."""
+    kind, _, place = text.partition(":")
+    if kind == "env":
+        if place not in os.environ:
+            raise InputError(f"the environment has no variable {place}; set it")
+        return os.environ[place]
+    if kind == "file":
+        return (folder / place).read_text(encoding="utf-8").strip()
+    return None
+
+
+def read_location(text: str) -> Location:
+    """A location as people type it: a file, or where the url is; never the url itself."""
+    try:
+        url = read_secret(text, Path())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise InputError(f"cannot read the url in {text}: {reason}; check the path") from error
+    if url is not None:
+        require_url(url)
+        return url
+    if "://" in text:
+        raise InputError(
+            "a url with its password does not belong on a command line, where others see it; put "
+            "it into a variable or a file and give env:NAME or file:PATH"
+        )
+    if not Path(text).is_file():
+        raise InputError(f"there is no file {text}; correct the path")
+    return Path(text)
 
 
 def require_url(location: str) -> None:

@@ -110,6 +110,12 @@ class Gateway:
                     raise GatewayRefusal(f"the gateway refused: {problem}")
             except httpx.HTTPError as error:
                 problem = f"{type(error).__name__} {error}".strip()
+                if "CERTIFICATE_VERIFY_FAILED" in problem:  # waiting does not change it
+                    raise GatewayError(
+                        f"the gateway's certificate is not trusted here: {problem}; if it is from "
+                        "an authority of your own, name that one's certificate in the variable "
+                        "SSL_CERT_FILE"
+                    ) from error
             if time.monotonic() > until:
                 raise GatewayError(f"the gateway cannot be used: {problem}; run this again later")
             time.sleep(_RETRY_SECONDS)

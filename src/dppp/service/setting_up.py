@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dppp.errors import FederationError, InputError
-from dppp.service.authority import read_certificate, read_tls_key
+from dppp.service.authority import read_certificate, require_certificate, require_valid
 from dppp.service.broker_config import DEFAULT_LISTEN, broker_configuration
 from dppp.service.config_templates import (
     EXAMPLE_MODEL,
@@ -63,16 +63,20 @@ def set_up(
     require_hash(federation, expected_hash)
     request = home.request()
     entry = _require_own_entry(home, request, federation)
-    valid_until = _require_valid(entry, now or datetime.now(UTC))
+    certificate = _require_certificate(home, entry, federation)
+    valid_until = require_valid(
+        read_certificate(certificate), request.name, now=now or datetime.now(UTC)
+    )
     checked = [
         "the federation hash is the one that was compared",
         f"{request.name} stands in it with the keys of this home",
     ]
     files = [
         NewFile(name=FEDERATION, data=federation.to_bytes(), mode=PUBLIC),
-        NewFile(name=CERTIFICATE, data=entry.certificate.encode("ascii"), mode=PUBLIC),
         NewFile(name=AUTHORITY, data=federation.authority.encode("ascii"), mode=PUBLIC),
     ]
+    if not (home.folder / CERTIFICATE).exists():
+        files.append(NewFile(name=CERTIFICATE, data=certificate.encode("ascii"), mode=PUBLIC))
     if request.role is Role.TEACHER:
         files.append(NewFile(name=SHARE, data=_require_share(home, federation, share)))
         checked.append("the share opens with the own sealing key and belongs to the public key")
@@ -117,13 +121,23 @@ def _require_own_entry(
             "the share would be sealed to another key than this home's; tell the others, and use "
             "nothing of this federation file"
         )
-    tls_key = read_tls_key(read_file(home.folder / TLS_KEY))
-    if read_certificate(entry.certificate).public_key() != tls_key.public_key():
-        raise FederationError(
-            "the certificate is for another TLS key than this home's; tell the others, and use "
-            "nothing of this federation file"
-        )
     return entry
+
+
+def _require_certificate(home: Home, entry: Member | Station, federation: FederationFile) -> str:
+    """The certificate for the own TLS key: that of the file, or a renewed one in the home."""
+    renewed = home.folder / CERTIFICATE
+    text = entry.certificate
+    if renewed.exists():
+        text = read_file(renewed).decode("ascii", "replace")
+        require_certificate(text, entry.identity, federation.authority)
+    if read_certificate(text).public_key() != home.tls_key().public_key():
+        raise FederationError(
+            "the certificate is for another TLS key than this home's; if it was renewed, put "
+            f"{CERTIFICATE} beside {TLS_KEY}, otherwise tell the others, and use nothing of this "
+            "federation file"
+        )
+    return text
 
 
 def _require_share(home: Home, federation: FederationFile, share: bytes | None) -> bytes:
@@ -131,14 +145,3 @@ def _require_share(home: Home, federation: FederationFile, share: bytes | None) 
         raise InputError("a teacher needs its share; give --share with the file from the dealer")
     home.open_share(share, federation)
     return share
-
-
-def _require_valid(entry: Member | Station, now: datetime) -> datetime:
-    certificate = read_certificate(entry.certificate)
-    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
-        raise FederationError(
-            f"the certificate of {entry.name} is valid from {certificate.not_valid_before_utc} to "
-            f"{certificate.not_valid_after_utc}, and now is {now}; set the clock, or have the "
-            "certificates issued anew"
-        )
-    return certificate.not_valid_after_utc

@@ -26,7 +26,7 @@ Translate = Callable[[SqliteError], DpppError]
 
 
 class SqliteFile:
-    """A connection that outlives neither its process nor a failed commit."""
+    """A connection that outlives neither its process nor a failed commit; but see `_commit`."""
 
     def __init__(
         self,
@@ -81,11 +81,18 @@ class SqliteFile:
             self.connection.close()
 
     def _commit(self) -> None:
-        """After a failed commit nobody knows what reached the disk, so the connection ends here."""
+        """After a failed commit nobody knows what reached the disk, so the connection ends here.
+
+        But for a full disk: then the log could not be written, and all is as before. Should a crash
+        find the end of it written after all, a charge is there whose ballot never left.
+        """
         try:
             self.connection.execute("COMMIT")
-        except sqlite3.Error:
-            self.connection.close()
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                self.connection.close()
+            elif self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
             raise
 
 

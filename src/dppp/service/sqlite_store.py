@@ -174,7 +174,7 @@ def _identify(path: Path) -> tuple[int, int]:
 def _translate(error: SqliteError, path: Path) -> DpppError:
     """SQLite's errors as ours."""
     if isinstance(error, sqlite3.ProgrammingError):
-        return LedgerUnavailable(f"the ledger {path} is closed; open it again")
+        return LedgerUnavailable(f"the ledger {path} is closed; look at its disk and start again")
     if isinstance(error, sqlite3.OperationalError):
         return LedgerUnavailable(
             f"cannot use the ledger {path}: {error}; nothing was answered. Look for a full or "

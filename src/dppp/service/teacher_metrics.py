@@ -1,6 +1,6 @@
 """What a teacher's operator can watch: numbers and times, never inputs or votes."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class TeacherMetrics:
@@ -19,4 +19,7 @@ class TeacherMetrics:
         )
         self.seconds = Histogram(
             "dppp_answer_seconds", "Time to answer", ["message"], registry=self.registry
+        )
+        self.queries_left = Gauge(
+            "dppp_queries_left", "Queries of the task left in the ledger", registry=self.registry
         )

@@ -15,6 +15,7 @@ from dppp.protocol.signing import signer_of
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
 from dppp.service.broker import Broker, BrokerAccess, Subjects
+from dppp.service.certificate_watch import CertificateWatch
 from dppp.service.config import (
     CallableModel,
     HttpModel,
@@ -108,6 +109,9 @@ async def _serve(
         name=f"teacher {teacher.index}",
     )
     metrics = TeacherMetrics()
+    metrics.queries_left.set(teacher.queries_left)
+    watch = CertificateWatch(home.certificate(), log)
+    watch.show_in(metrics.registry)
     station = TeacherStation(
         teacher=teacher,
         broker=Broker(access),
@@ -117,6 +121,7 @@ async def _serve(
     monitor = make_monitor(metrics.registry, lambda: station.is_healthy)
     stop = stop_event()
     async with Monitor(monitor, config.monitoring.listen):
+        watching = asyncio.create_task(watch.run())
         running = asyncio.create_task(_run_until(station, stop))
         waiting = asyncio.create_task(stop.wait())
         await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -124,6 +129,7 @@ async def _serve(
             running.cancel()
         await asyncio.gather(running, return_exceptions=not station.is_started)
         waiting.cancel()
+        watching.cancel()
 
 
 async def _run_until(station: TeacherStation, stop: asyncio.Event) -> None:

@@ -12,10 +12,12 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, LedgerError, WireError
+from dppp.protocol.messages import BatchRequest
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker import Broker, Subjects
@@ -146,6 +148,9 @@ class TeacherStation:
         self._is_ledger_usable = True
         self._metrics.answers.labels(kind).inc()
         log.info("answered", extra={"message_kind": kind, "bytes": len(answer)})
+        if kind == BatchRequest.KIND:
+            with suppress(DpppError):  # the answer counts; the next one will say what is wrong
+                self._metrics.queries_left.set(self._teacher.queries_left)
         return answer
 
     def _refuse(self, kind: str, error: DpppError) -> None:

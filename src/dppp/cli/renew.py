@@ -1,0 +1,118 @@
+"""`dppp renew`: new certificates before the old ones end, while the federation goes on.
+
+In the order in which they are typed. The heavy imports are inside the commands.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dppp.cli.extras import require_service
+from dppp.cli.output import JsonOption, emit
+
+app = typer.Typer(help="New certificates before the old ones end; the federation hash stays.")
+
+HomeArgument = Annotated[Path, typer.Argument(help="The own home.", show_default=False)]
+
+
+@app.command()
+def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
+    """Every organisation: make a new TLS key, which waits at home, and ask for its certificate."""
+    require_service()
+    from dppp.service.home import RENEWAL, Home  # noqa: PLC0415
+    from dppp.service.renewal import request_renewal  # noqa: PLC0415
+
+    own = Home(folder=home)
+    ends = own.certificate().not_valid_after_utc
+    made = request_renewal(own)
+    result = {
+        "home": str(home),
+        "name": made.name,
+        "request_file": str(home / RENEWAL),
+        "fingerprint": made.fingerprint,
+        "certificate_valid_until": ends.isoformat(),
+    }
+
+    def show(console: Console) -> None:
+        _say(
+            console,
+            f"request      {home / RENEWAL}   to the coordinator",
+            f"fingerprint  {made.fingerprint}",
+            f"certificate  in use until {ends:%Y-%m-%d}",
+            "",
+            "The coordinator sees the same fingerprint: compare it by telephone.",
+        )
+
+    emit(result, as_json=as_json, show=show)
+
+
+@app.command()
+def sign(
+    folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
+    requests: Annotated[list[Path], typer.Argument(help="Renewal requests.", show_default=False)],
+    *,
+    out: Annotated[Path, typer.Option(help="A folder for the certificates.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Coordinator: check renewal requests and issue their certificates."""
+    require_service()
+    from dppp.service.coordinator import read_request  # noqa: PLC0415
+    from dppp.service.renewal import sign_renewals  # noqa: PLC0415
+
+    renewed = sign_renewals(folder, [read_request(path) for path in requests], out)
+    rows = [
+        {
+            "name": each.request.name,
+            "role": each.request.role.value,
+            "fingerprint": each.request.fingerprint,
+            "certificate_file": str(out / each.file),
+            "certificate_valid_until": each.valid_until.isoformat(),
+        }
+        for each in renewed
+    ]
+
+    def show(console: Console) -> None:
+        lines = [
+            f"{each.request.fingerprint}  {out / each.file}   to {each.request.name}, valid until "
+            f"{each.valid_until:%Y-%m-%d}"
+            for each in renewed
+        ]
+        _say(console, *lines, "", "Compare each fingerprint by telephone before you send it.")
+
+    emit({"renewed": rows}, as_json=as_json, show=show)
+
+
+@app.command()
+def install(
+    home: HomeArgument,
+    certificate: Annotated[
+        Path, typer.Argument(help="The certificate from the coordinator.", show_default=False)
+    ],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Every organisation: put the new key and certificate in the place of the old ones."""
+    require_service()
+    from dppp.service.home import Home  # noqa: PLC0415
+    from dppp.service.new_files import read_file  # noqa: PLC0415
+    from dppp.service.renewal import install_renewal  # noqa: PLC0415
+
+    text = read_file(certificate).decode("ascii", "replace")
+    ends = install_renewal(Home(folder=home), text)
+
+    def show(console: Console) -> None:
+        _say(
+            console,
+            f"certificate  valid until {ends:%Y-%m-%d}",
+            "",
+            "Restart the teacher or aggregator; a nats-server takes it by SIGHUP.",
+        )
+
+    result = {"home": str(home), "certificate_valid_until": ends.isoformat()}
+    emit(result, as_json=as_json, show=show)
+
+
+def _say(console: Console, *lines: str) -> None:
+    console.print("\n".join(lines), soft_wrap=True, markup=False)

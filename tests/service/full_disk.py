@@ -1,0 +1,28 @@
+"""A disk that is full for one process and one file, by strace."""
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.left_out import leave_out
+
+
+@contextlib.contextmanager
+def full_disk(pid: int, path: Path) -> Iterator[None]:
+    """No write of this process to this file succeeds."""
+    strace = shutil.which("strace")
+    if strace is None:
+        leave_out("strace is missing: no disk was full; install strace")
+    calls = "pwrite64,pwritev,fallocate,write"
+    command = [strace, "-p", str(pid), "-P", str(path), "-e", f"trace={calls}"]
+    tracer = subprocess.Popen(  # noqa: S603 - our own command
+        [*command, "-e", f"inject={calls}:error=ENOSPC"], stderr=subprocess.PIPE, text=True
+    )
+    assert tracer.stderr is not None
+    while "attached" not in (line := tracer.stderr.readline()):
+        assert line, "strace could not attach"
+    yield
+    tracer.terminate()
+    tracer.communicate(timeout=60)
