@@ -47,7 +47,7 @@ class AggregatorStation:
         self._store = store
         self._clock = clock
         self._runner: BatchRunner | None = None
-        self._reassembly: defaultdict[int, Reassembly] = defaultdict(Reassembly)
+        self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
         self._settled: set[bytes] = set()
         self._loops: list[asyncio.Task[None]] = []
@@ -55,6 +55,8 @@ class AggregatorStation:
     def carry_for(self, runner: BatchRunner) -> None:
         """Whose messages these are."""
         self._runner = runner
+        longest = runner.task.longest_answer_bytes
+        self._reassembly = {index: Reassembly(longest) for index in runner.teachers}
 
     @property
     def runner(self) -> BatchRunner:
@@ -109,7 +111,7 @@ class AggregatorStation:
 
     async def _take(self, message: Msg) -> None:
         teacher = self._subjects.sender_of(message.subject)
-        if teacher is None:
+        if teacher is None or teacher not in self._reassembly:
             return
         try:
             data = self._reassembly[teacher].take(read_frame(message.data))

@@ -19,7 +19,7 @@ from dppp.errors import DpppError, LedgerError, WireError
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker import Broker, Subjects
-from dppp.service.frames import Reassembly, read_frame, split_message
+from dppp.service.frames import MOST_BYTES, Reassembly, read_frame, split_message
 from dppp.service.teacher_metrics import TeacherMetrics
 
 log = logging.getLogger("dppp.teacher")
@@ -49,6 +49,7 @@ class TeacherStation:
         self._clock = clock
         self._reassembly = {subject: Reassembly() for subject in self._inbound}
         self._waiting: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue(_MOST_WAITING)
+        self._waiting_bytes = 0
         self._in_work: set[tuple[bytes, str]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
         self._loops: list[asyncio.Task[None]] = []
@@ -109,17 +110,19 @@ class TeacherStation:
         key = (hashlib.sha256(data).digest(), worker)
         if key in self._in_work:
             return
-        try:
-            self._waiting.put_nowait((data, worker))
-        except asyncio.QueueFull:
+        is_too_much = self._waiting_bytes + len(data) > MOST_BYTES and not self._waiting.empty()
+        if is_too_much or self._waiting.full():
             self._metrics.dropped.inc()
             log.warning("message dropped", extra={"reason": "too many are waiting"})
             return
+        self._waiting.put_nowait((data, worker))
+        self._waiting_bytes += len(data)
         self._in_work.add(key)
 
     async def _answer_all(self) -> None:
         while True:
             data, worker = await self._waiting.get()
+            self._waiting_bytes -= len(data)
             answer = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answer, data
             )
