@@ -25,6 +25,7 @@ from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
 from dppp.service.events import BatchEvent, Stage
 from dppp.service.frames import Reassembly, read_frame, split_message
+from dppp.service.sparingly import Sparingly
 from dppp.service.teacher_station import PRESENCE
 
 log = logging.getLogger("dppp.aggregator")
@@ -50,6 +51,7 @@ class AggregatorStation:
         self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
         self._settled: set[bytes] = set()
+        self._drops = Sparingly()
         self._loops: list[asyncio.Task[None]] = []
 
     def carry_for(self, runner: BatchRunner) -> None:
@@ -72,8 +74,13 @@ class AggregatorStation:
 
     async def __aenter__(self) -> "AggregatorStation":
         await self._broker.connect()
-        await self._broker.subscribe(self._subjects.answers_for(self.worker), self._take)
-        await self._broker.subscribe(self._subjects.answers_for(PRESENCE), self._hear)
+        for teacher in self._reassembly:  # each by itself: one who floods fills its own queue
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, self.worker), self._take
+            )
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, PRESENCE), self._hear
+            )
         await self._broker.subscribe(self._subjects.events, self._take_event)
         await self._broker.subscribe(self._subjects.work, self._take_work, queue=QUEUE_GROUP)
         self._loops = [
@@ -116,7 +123,9 @@ class AggregatorStation:
         try:
             data = self._reassembly[teacher].take(read_frame(message.data))
         except WireError as error:
-            log.warning("message dropped", extra={"teacher": teacher, "reason": str(error)})
+            if times := self._drops.times(teacher):
+                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                log.warning("message dropped", extra=extra)
             return
         if data is not None:
             self.runner.take(teacher, data)

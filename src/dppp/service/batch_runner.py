@@ -21,6 +21,7 @@ from dppp.protocol.batch import Abort, Phase
 from dppp.protocol.messages import BatchId, BatchRequest, batch_id, query_id
 from dppp.service.events import BatchEvent, EventHub, Stage, TeacherEvent
 from dppp.service.inbox import Inbox
+from dppp.service.sparingly import Sparingly
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -77,6 +78,7 @@ class BatchRunner:
         self._clock = clock
         self._open: dict[BatchId, _Open] = {}
         self._inbox = Inbox()
+        self._drops = Sparingly()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
         self._loops: list[asyncio.Task[None]] = []
 
@@ -138,7 +140,9 @@ class BatchRunner:
         try:
             self._inbox.put(teacher, data)
         except Busy as error:
-            log.warning("message dropped", extra={"teacher": teacher, "reason": str(error)})
+            if times := self._drops.times(teacher):
+                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                log.warning("message dropped", extra=extra)
 
     def hear(self, teacher: int) -> None:
         """A teacher gave a sign of life."""

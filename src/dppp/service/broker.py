@@ -16,6 +16,8 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from dppp.service.sparingly import Sparingly
+
 log = logging.getLogger("dppp.broker")
 
 Handler = Callable[[Msg], Awaitable[None]]
@@ -25,6 +27,8 @@ _OUTBOUND_BYTES = 64 * 2**20
 _RETRY_SECONDS = 2
 _CONNECT_SECONDS = 15
 _PING_SECONDS = 20
+_MOST_WAITING = 1_024
+_WAITING_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,7 @@ class Broker:
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
         self._client = Client()
+        self._drops = Sparingly()
 
     @property
     def is_connected(self) -> bool:
@@ -128,6 +133,15 @@ class Broker:
         """Call the handler for each message, one at a time."""
         await self._client.subscribe(subject, queue=queue, cb=handler)
 
+    async def subscribe_to_one(self, subject: str, handler: Handler) -> None:
+        """The same for a subject of one sender, of whose messages only so many may wait."""
+        await self._client.subscribe(
+            subject,
+            cb=handler,
+            pending_msgs_limit=_MOST_WAITING,
+            pending_bytes_limit=_WAITING_BYTES,
+        )
+
     async def flush(self) -> None:
         """Wait until the broker has what was published; not if it is out of reach."""
         try:
@@ -144,6 +158,12 @@ class Broker:
             await asyncio.wait_for(self._client.close(), _CONNECT_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
+        if isinstance(error, nats.errors.SlowConsumerError):
+            times = self._drops.times(error.subject)
+            if times:
+                extra = {"subject": error.subject, "reason": "too many waiting", "times": times}
+                log.warning("message dropped", extra=extra)
+            return
         log.warning("broker error", extra={"reason": _words(error)})
 
     async def _on_disconnect(self) -> None:

@@ -20,6 +20,7 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker import Broker, Subjects
 from dppp.service.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.sparingly import Sparingly
 from dppp.service.teacher_metrics import TeacherMetrics
 
 log = logging.getLogger("dppp.teacher")
@@ -50,6 +51,7 @@ class TeacherStation:
         self._reassembly = {subject: Reassembly() for subject in self._inbound}
         self._waiting: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue(_MOST_WAITING)
         self._waiting_bytes = 0
+        self._drops = Sparingly()
         self._in_work: set[tuple[bytes, str]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
         self._loops: list[asyncio.Task[None]] = []
@@ -96,28 +98,30 @@ class TeacherStation:
                 return
             data = self._reassembly[message.subject].take(frame)
         except WireError as error:
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": str(error)})
+            self._drop(str(error))
             return
         if data is not None:
             self._queue(data, message.reply)
 
     def _queue(self, data: bytes, worker: str) -> None:
         if not _WORKER.fullmatch(worker):
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": "it does not say whom to answer"})
+            self._drop("it does not say whom to answer")
             return
         key = (hashlib.sha256(data).digest(), worker)
         if key in self._in_work:
             return
         is_too_much = self._waiting_bytes + len(data) > MOST_BYTES and not self._waiting.empty()
         if is_too_much or self._waiting.full():
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": "too many are waiting"})
+            self._drop("too many are waiting")
             return
         self._waiting.put_nowait((data, worker))
         self._waiting_bytes += len(data)
         self._in_work.add(key)
+
+    def _drop(self, reason: str) -> None:
+        self._metrics.dropped.inc()
+        if times := self._drops.times("message"):
+            log.warning("message dropped", extra={"reason": reason, "times": times})
 
     async def _answer_all(self) -> None:
         while True:
