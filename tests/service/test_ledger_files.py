@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.privacy.ledgers import TEACHER, answer, fill, make_id
+from tests.service.full_disk import no_file_longer_than
 
 from dppp.errors import (
     DpppError,
@@ -124,6 +125,22 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     assert ledger.check().index == 5
     store._file.connection.execute("PRAGMA max_page_count = 100000")
     answer(ledger, "c", ballot=bytes(100_000))
+    assert ledger.check().index == 6
+    store.close()
+
+
+def test_a_disk_that_is_full_at_the_commit_charges_nothing_and_the_ledger_goes_on(
+    path: Path,
+) -> None:
+    store = SqliteStore(path)
+    ledger = Ledger.open(store)
+    log = path.with_name(f"{path.name}-wal")
+    with no_file_longer_than(log.stat().st_size + 8_192):
+        for _ in range(2):
+            with pytest.raises(LedgerUnavailable):
+                answer(ledger, "c", ballot=bytes(1_000_000))
+    assert ledger.check().index == 5
+    answer(ledger, "c", ballot=bytes(1_000_000))
     assert ledger.check().index == 6
     store.close()
 
