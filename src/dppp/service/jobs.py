@@ -75,7 +75,7 @@ class Jobs:
         self._recent: defaultdict[str, deque[JobId]] = defaultdict(
             lambda: deque(maxlen=MOST_RECENT)
         )
-        self._counted = 0
+        self._counted: set[bytes] = set()
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
 
@@ -228,15 +228,19 @@ class Jobs:
         return await asyncio.to_thread(self._store.get, key, kind)
 
     async def _catch_up(self) -> None:
-        """Count the jobs that were stored since last time, by whatever gateway."""
+        """Count the jobs that were stored since last time, by whatever gateway.
+
+        By their keys: one that was slow to commit appears in the middle of the others.
+        """
         async with self._counting:
-            keys = await asyncio.to_thread(self._store.having, _JOB)
-            for key in keys[self._counted :]:
+            for key in await asyncio.to_thread(self._store.having, _JOB):
+                if key in self._counted:
+                    continue
                 job = await self._find(JobId(key))
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
-                self._counted += 1
+                self._counted.add(key)
 
 
 def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:
