@@ -93,6 +93,7 @@ class Ledger:
         """Fix the most that may ever be spent on a data id; the same cap again changes nothing."""
         cap = Cap(data_id=data_id, budget=Budget.cap(epsilon=epsilon, delta=delta))
         with self._turn() as turn:
+            turn.book.refuse_look_alike(data_id)
             turn.append_once(cap)
 
     def accept(self, data_id: str, agreement: "Agreement") -> None:
