@@ -44,6 +44,9 @@ class Failing:
     def having(self, kind: str) -> tuple[bytes, ...]:
         return self._store.having(kind)
 
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        return self._store.put_since(kind, position)
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteBatchStore]:
@@ -194,3 +197,25 @@ def test_a_release_that_is_looked_at_again_and_again_is_read_once_and_not_where_
             assert client.get(f"{own}/transcript").status_code == 200
         assert len(threads) == 1
         assert not threads[0].startswith("aggregator")
+
+
+def test_what_was_counted_is_not_read_again_and_again(
+    store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that cost nothing are kept too, so there may be any number of them."""
+    monkeypatch.setattr("dppp.service.jobs._LOOK_BACK", 5)
+    read: list[int] = []
+    put_since = store.put_since
+
+    def noting(kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        found = put_since(kind, position)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "put_since", noting)
+    with gateway(small(), store) as (client, _):
+        for _ in range(30):
+            assert ask(client, [[1, 2]])["stage"] == "released"
+        assert client.get("/api/budget").json()["charged"] == 1
+    assert len(read) > 30
+    assert max(read) <= 7

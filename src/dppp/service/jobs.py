@@ -49,6 +49,9 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
+_LOOK_BACK = 2_000
+"""Things put by others in the time that one may take to commit, a minute at the very most."""
+
 _MOST_READ = 8
 """Batches whose answers are kept as they were read last: they are asked for again and again."""
 
@@ -78,7 +81,7 @@ class Jobs:
         self._recent: defaultdict[str, deque[JobId]] = defaultdict(
             lambda: deque(maxlen=MOST_RECENT)
         )
-        self._counted: set[bytes] = set()
+        self._counted: set[int] = set()  # positions; of the last ones only
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
         self._reading = asyncio.Lock()
@@ -250,17 +253,19 @@ class Jobs:
     async def _catch_up(self) -> None:
         """Count the jobs that were stored since last time, by whatever gateway.
 
-        By their keys: one that was slow to commit appears in the middle of the others.
+        One that was slow to commit appears among those that were counted, so look back a little.
         """
         async with self._counting:
-            for key in await asyncio.to_thread(self._store.having, _JOB):
-                if key in self._counted:
+            start = max(0, max(self._counted, default=0) - _LOOK_BACK)
+            for position, key in await asyncio.to_thread(self._store.put_since, _JOB, start):
+                if position in self._counted:
                     continue
                 job = await self._find(JobId(key))
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
-                self._counted.add(key)
+                self._counted.add(position)
+            self._counted = {each for each in self._counted if each >= start}
 
 
 def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:
