@@ -219,3 +219,18 @@ def test_what_was_counted_is_not_read_again_and_again(
         assert client.get("/api/budget").json()["charged"] == 1
     assert len(read) > 30
     assert max(read) <= 7
+
+
+def test_a_batch_whose_ballots_no_broker_could_carry_is_refused_before_it_is_charged(
+    store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    founded = small()
+    three = founded.task.answer_bytes(3) * founded.task.trust.teachers
+    monkeypatch.setattr("dppp.service.frames.MOST_BYTES", three)
+    with gateway(founded, store) as (client, _):
+        many = [[1, place] for place in range(30)]
+        refused = client.post("/api/batches", json={"rows": many})
+        assert refused.status_code == 413
+        assert "fewer rows" in refused.json()["detail"]
+        assert client.get("/api/budget").json()["charged"] == 0
+        assert ask(client, many[:3])["stage"] == "released"

@@ -20,7 +20,7 @@ from dppp.privacy.noise import Binomial, Noise, family_named, noise_from_paramet
 from dppp.privacy.pmf import LOG_TAIL
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
-from dppp.protocol.messages import HASH_BYTES, MOST_QUERIES, TaskId, hash_parts
+from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
 from dppp.protocol.wire import encode
 
 _LONGEST_NAME = 200
@@ -28,7 +28,7 @@ _LONGEST_NAME = 200
 MOST_TASK_QUERIES = 1_000_000
 """Queries of a task; more take several tasks."""
 
-_MORE_ANSWER_BYTES = 2**16
+_MORE_ANSWER_BYTES = 2**14
 """For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
 
 _FEW_QUERIES = 10_000
@@ -150,12 +150,14 @@ class Task:
         """How many ciphertexts a ballot on so many queries has."""
         return self.packing.plaintexts_for(queries * len(self.class_names))
 
-    @property
-    def longest_answer_bytes(self) -> int:
-        """No message of a teacher is longer: a ballot on as many queries as a batch can have."""
+    def answer_bytes(self, queries: int) -> int:
+        """No message of a teacher on so many queries is longer than its ballot, and that than this.
+
+        A list of ballots is as long as they are together.
+        """
         modulus_bits = self.plaintext_bits // self.s + 1
         ciphertext_bytes = (self.s + 1) * modulus_bits // 8 + 1
-        return self.ciphertexts_for(MOST_QUERIES) * ciphertext_bytes + _MORE_ANSWER_BYTES
+        return self.ciphertexts_for(queries) * ciphertext_bytes + _MORE_ANSWER_BYTES
 
     def require_key(self, public: PublicKey) -> None:
         """Refuse a public key that is not the one of the task."""

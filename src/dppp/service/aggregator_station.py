@@ -19,7 +19,14 @@ from nats.aio.msg import Msg
 from dppp.errors import DpppError, WireError
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch_store import BatchStore
-from dppp.protocol.messages import HASH_BYTES, BatchId, BatchRequest, batch_id, query_id
+from dppp.protocol.messages import (
+    HASH_BYTES,
+    MOST_QUERIES,
+    BatchId,
+    BatchRequest,
+    batch_id,
+    query_id,
+)
 from dppp.protocol.wire import encode
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
@@ -57,7 +64,7 @@ class AggregatorStation:
     def carry_for(self, runner: BatchRunner) -> None:
         """Whose messages these are."""
         self._runner = runner
-        longest = runner.task.longest_answer_bytes
+        longest = runner.task.answer_bytes(MOST_QUERIES)
         self._reassembly = {index: Reassembly(longest) for index in runner.teachers}
 
     @property

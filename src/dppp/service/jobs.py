@@ -22,6 +22,7 @@ from dppp.errors import (
     JobChanged,
     JobUnknown,
     NotReleased,
+    TooManyRows,
 )
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch import Abort, Phase
@@ -40,6 +41,7 @@ from dppp.protocol.messages import (
 from dppp.protocol.release import Answer
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.service import frames
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.events import Stage
 from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
@@ -51,6 +53,10 @@ _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
+
+_FLOAT_BYTES = 8
+_MORE_QUERY_BYTES = 64
+"""Of a query beside its numbers: nonce, names, lengths."""
 
 _MOST_READ = 8
 """Batches whose answers are kept as they were read last: they are asked for again and again."""
@@ -164,6 +170,7 @@ class Jobs:
         digests = tuple(map(input_digest, inputs))
         known = {} if fresh else await self._runner.ask(_known_among, digests)
         new = list(dict.fromkeys(each for each in digests if each not in known))
+        self._require_carriable(len(new))
         await self._require_allowed(querier, len(new))
         places = {digest: position for position, digest in enumerate(new)}
         by_digest = dict(zip(digests, inputs, strict=True))
@@ -186,6 +193,17 @@ class Jobs:
         request = job.request(inputs, self.task.task_id)
         if self._clock() <= job.deadline:
             await self._dispatch(request)
+
+    def _require_carriable(self, queries: int) -> None:
+        """Before anything is charged: a list that cannot be sent would abort the batch."""
+        task = self.task
+        of_all = task.answer_bytes(queries) * task.trust.teachers
+        of_rows = queries * (_FLOAT_BYTES * len(task.features) + _MORE_QUERY_BYTES)
+        if queries and max(of_all, of_rows) > frames.MOST_BYTES:
+            raise TooManyRows(
+                f"{queries:,} new rows would make messages of {max(of_all, of_rows):,} bytes, and "
+                f"{frames.MOST_BYTES:,} can be sent; send fewer rows at once"
+            )
 
     async def _require_allowed(self, querier: str, wanted: int) -> None:
         left = await self.left(querier)
