@@ -11,11 +11,13 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from dppp.errors import RunnerStopped
 from dppp.service.sparingly import Sparingly
 
 log = logging.getLogger("dppp.broker")
@@ -81,12 +83,28 @@ class Subjects:
         return int(parts[0]) if is_answer and parts[0].isdecimal() else None
 
 
+class _TlsClient(Client):
+    """Speaks TLS whatever the server's first line says.
+
+    That line comes in the clear, and nats-py asks for TLS only if it says so: whoever stands
+    between could leave that out and be the broker, without a certificate, to both sides.
+    """
+
+    has_asked_for_tls = False
+
+    def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> Any:
+        """What nats-py does with the line, a coroutine or not, before it looks whether TLS is."""
+        info["tls_required"] = True
+        self.has_asked_for_tls = True
+        return super()._process_info(info, initial_connection)
+
+
 class Broker:
     """One connection, which is made again whenever it breaks."""
 
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
-        self._client = Client()
+        self._client = self._new_client()
         self._drops = Sparingly()
 
     @property
@@ -102,8 +120,11 @@ class Broker:
                 await asyncio.wait_for(self._connect_once(), _CONNECT_SECONDS)
             except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
                 await self._on_error(error)
-                self._client = Client()
+                self._client = self._new_client()
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    def _new_client(self) -> Client:
+        return Client() if self._access.tls is None else _TlsClient()
 
     async def _connect_once(self) -> None:
         await self._client.connect(
@@ -121,6 +142,12 @@ class Broker:
             pending_size=_OUTBOUND_BYTES,
             allow_reconnect=True,
         )
+        if isinstance(self._client, _TlsClient) and not self._client.has_asked_for_tls:
+            await self._client.close()
+            raise RunnerStopped(
+                "this version of nats-py makes its connections in another way, and nobody knows "
+                "whether by TLS; install the one that dppp was tested with"
+            )
 
     async def publish(self, subject: str, data: bytes, reply: str = "") -> None:
         """Hand bytes to the broker. Lost if it is out of reach: whoever misses them asks again."""
