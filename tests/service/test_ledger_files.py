@@ -145,6 +145,39 @@ def test_a_disk_that_is_full_at_the_commit_charges_nothing_and_the_ledger_goes_o
     store.close()
 
 
+def test_two_copies_of_a_ledger_on_one_head_file_do_not_both_answer(
+    path: Path, head_path: Path
+) -> None:
+    """Or the same batch would be answered twice, each time with fresh noise."""
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    with (
+        open_ledger(path, head_path=head_path) as one,
+        open_ledger(copy, head_path=head_path) as other,
+    ):
+        answer(one, "c", ballot=b"noise")
+        one.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        for _ in range(2):
+            with pytest.raises(LedgerRolledBack, match="older copy"):
+                answer(other, "c", ballot=b"fresh noise")
+        with pytest.raises(LedgerRolledBack):
+            other.find_ballot(make_id("batch", "c"))
+        assert one.find_ballot(make_id("batch", "c")) == b"noise"
+
+
+def test_two_processes_on_one_ledger_and_one_head_file_both_answer(
+    path: Path, head_path: Path
+) -> None:
+    with (
+        open_ledger(path, head_path=head_path) as one,
+        open_ledger(path, head_path=head_path) as other,
+    ):
+        assert answer(one, "c", ballot=b"noise") == b"noise"
+        assert answer(other, "c", ballot=b"fresh noise") == b"noise"
+        other.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        assert one.find_ballot(make_id("batch", "c")) == b"noise"
+
+
 def test_the_remembered_head_never_goes_back(tmp_path: Path) -> None:
     heads = HeadFile(tmp_path / "head")
     later, earlier = (Head(index=index, hash=make_id(index)) for index in (7, 6))

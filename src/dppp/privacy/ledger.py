@@ -182,7 +182,14 @@ class Ledger:
             self._last_head = turn.head
         if self._heads is not None and turn.head.index > self._remembered_index:
             self._heads.remember(turn.head)
+            self._require_same_ledger(self._heads.recall(), turn.head)
             self._remembered_index = max(turn.head.index, self._remembered_index)
+
+    def _require_same_ledger(self, remembered: Head | None, own: Head) -> None:
+        """A later head may be by another process on this ledger, or by one on a copy of it."""
+        if remembered is not None and remembered.index > own.index:
+            with self._store.transaction() as transaction:
+                _Turn(transaction, self._book).require_contains(remembered)
 
 
 class _Turn:
