@@ -216,8 +216,9 @@ class AggregatorStation:
     def _is_orphan(self, identifier: BatchId) -> bool:
         if identifier in self.runner.open_batches:
             return False
-        heard_at = self._heard_of.setdefault(identifier, self._clock())
-        return self._clock() > heard_at + _ORPHAN_SECONDS
+        now = self._clock()
+        heard_at = self._heard_of[identifier] = min(self._heard_of.get(identifier, now), now)
+        return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
 
 
 def _read_event(plain: dict[str, object], worker: str) -> BatchEvent:

@@ -178,6 +178,7 @@ class BatchRunner:
             self._notice_silence()
             with _going_on():
                 sends = await self._step(Aggregator.tick, self._now())
+                reminded_at = min(reminded_at, self._clock())  # a clock may be put back
                 if self._clock() >= reminded_at + _REMIND_SECONDS:
                     reminded_at = self._clock()
                     sends += await self.ask(Aggregator.remind)
