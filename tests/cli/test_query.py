@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS
 
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.release import Answer
 from dppp.service.authority import Authority, make_certificate_request, make_tls_key
 from dppp.service.embedded_gateway import Embedded, embed_gateway
 from dppp.service.home import pem_of
 from dppp.service.identity import Identity, Role
+from dppp.service.job import JobId
+from dppp.service.jobs import Jobs
 from dppp.service.query_client import Gateway
 
 Served = tuple[str, Embedded]
@@ -209,3 +213,22 @@ def test_a_certificate_that_is_not_trusted_ends_it_at_once_until_its_authority_i
 def test_an_address_that_is_none_is_refused(served: Served, table: Path) -> None:
     asked = command(served, table).replace(served[0], "gateway.example.org")
     assert_refused(2, "https://host:port", run_dppp(asked))
+
+
+def test_labels_that_are_not_in_the_gateways_own_transcript_are_refused(
+    served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = command(served, table, "--transcripts", str(table.with_name("proof")))
+    honest = json_of(asked)
+    assert honest["in_transcripts"] == len(ROWS)
+    assert json_of(asked)["in_transcripts"] == 0  # released before, so there is no transcript
+    told = Jobs.answers
+
+    async def lie(self: Jobs, querier: str, identifier: JobId) -> tuple[Answer, ...]:
+        first, *others = await told(self, querier, identifier)
+        return (replace(first, label=((first.label or 0) + 1) % len(CLASS_NAMES)), *others)
+
+    monkeypatch.setattr(Jobs, "answers", lie)
+    refused = run_dppp(f"{asked} --fresh")
+    assert refused.returncode == 1
+    assert "its own transcript" in refused.stderr

@@ -23,6 +23,13 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
     shown = run_dppp(f"verify {path}")
     assert shown.returncode == 0, shown.stderr
     assert "3 of 3 teachers voted on 2 queries" in shown.stdout
+    assert "can make up its teachers" in shown.stdout
+    known = founded.task.task_id.hex()
+    expected = run_dppp(f"verify {path} --task {known}")
+    assert known in expected.stdout
+    assert "make up" not in expected.stdout
+    assert_refused(1, "other teachers", run_dppp(f"verify {path} --task {'ab' * 32}"))
+    assert_refused(2, "64 hexadecimal", run_dppp(f"verify {path} --task {known[:-1]}"))
     as_json = run_dppp(f"verify {path} --json")
     assert '"verified": true' in as_json.stdout
     changed = bytearray(transcript)

@@ -1,5 +1,7 @@
 """Each rule of the ledger, on every kind of store."""
 
+import unicodedata
+
 import pytest
 from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id, make_ids
 
@@ -154,6 +156,27 @@ def test_caps_of_different_data_do_not_mix(ledger: Ledger) -> None:
     ledger.accept("other", agree("two"))
     with pytest.raises(BudgetExceeded):
         ledger.accept("other", agree("three"))
+
+
+@pytest.mark.parametrize(
+    "look_alike",
+    [
+        unicodedata.normalize("NFD", "données 2026"),
+        "donn\N{LATIN SMALL LETTER E WITH ACUTE}es  2026",
+        "données 2026 ",
+        "Données 2026",
+        "données \N{FULLWIDTH DIGIT TWO}026",
+    ],
+)
+def test_a_data_id_that_reads_like_one_with_a_cap_gets_no_second_cap(
+    ledger: Ledger, look_alike: str
+) -> None:
+    ledger.fix_cap("données 2026", epsilon=1, delta=1e-5)
+    with pytest.raises(CapChanged, match="reads like"):
+        ledger.fix_cap(look_alike, epsilon=1, delta=1e-5)
+    ledger.fix_cap("données 2026", epsilon=1, delta=1e-5)
+    ledger.fix_cap("données 2027", epsilon=1, delta=1e-5)
+    assert len(ledger.summary().data) == 2
 
 
 def test_the_same_agreement_twice_is_reserved_once(ledger: Ledger) -> None:

@@ -64,6 +64,7 @@ def small(
     model: Predict = first_feature,
     abstain_below: int | None = None,
     of: Certificate | None = None,
+    s: int = 1,
 ) -> Founded:
     chosen = of or certificate()
     return found(
@@ -73,7 +74,7 @@ def small(
         certificate=chosen,
         models=[model] * chosen.trust.teachers,
         abstain_below=abstain_below,
-        key=dealt(chosen.trust.teachers, chosen.trust.threshold),
+        key=dealt(chosen.trust.teachers, chosen.trust.threshold, s),
     )
 
 

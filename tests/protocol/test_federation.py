@@ -23,7 +23,7 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BallotList, SignedShares, batch_id, input_digest, query_id
 from dppp.protocol.signing import sign
 from dppp.protocol.transcript import Transcript, verify_transcript
-from dppp.protocol.wire import decode, encode
+from dppp.protocol.wire import decode, encode, kind_of
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -202,3 +202,31 @@ def test_noise_is_there_for_every_query() -> None:
     founded = small(model=first_feature)
     outcome = federation(founded).ask(rows(*[0] * 40))
     assert len({answer.counts for answer in outcome.answers}) > 30
+
+
+def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
+    founded = small()
+    aggregator = Aggregator(task=founded.task, public=founded.key.public, store=MemoryBatchStore())
+    teachers = {index: founded.teachers[index] for index in (1, 2, 3, 4)}
+
+    def answer(sends: Sequence[Send], now: int) -> list[Send]:
+        return [
+            more
+            for send in sends
+            if send.teacher in teachers
+            for more in aggregator.receive(
+                send.teacher, teachers[send.teacher].handle(send.data, now=now), now=now
+            )
+        ]
+
+    answer(aggregator.start(request_for(founded.task, 1, 2), now=NOW), NOW)
+    earlier = NOW - 600
+    assert aggregator.tick(earlier) == []
+    lists = aggregator.tick(earlier + 2)  # the patience after a quorum
+    assert {kind_of(send.data) for send in lists} == {BallotList.KIND}
+    earlier -= 600
+    assert aggregator.tick(earlier) == []
+    everybody = aggregator.tick(earlier + 5)  # the patience for the first shares
+    assert {send.teacher for send in everybody} == {1, 2, 3, 4}
+    answer(everybody, earlier + 5)
+    assert aggregator.remind() == []

@@ -3,7 +3,15 @@ import math
 from typing import Any
 
 import pytest
-from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, dealt, small
+from tests.protocol.small import (
+    CLASS_NAMES,
+    FEATURES,
+    NOW,
+    certificate,
+    dealt,
+    request_for,
+    small,
+)
 from tests.vectors.make_paillier import PRIMES
 
 from dppp.errors import TaskError, WireError
@@ -25,6 +33,15 @@ def test_a_task_survives_the_wire_and_keeps_its_hash() -> None:
     again = decode(encode(task), Task)
     assert again == task
     assert again.task_id == task.task_id
+
+
+@pytest.mark.parametrize("s", [1, 2, 4])
+@pytest.mark.parametrize("queries", [1, 40])
+def test_no_ballot_is_longer_than_the_task_says(s: int, queries: int) -> None:
+    founded = small(s=s)
+    ballot = founded.teachers[1].vote(encode(request_for(founded.task, *[1] * queries)), now=NOW)
+    longest = founded.task.answer_bytes(queries)
+    assert longest - 2**14 <= len(ballot) <= longest
 
 
 def test_every_term_changes_the_hash() -> None:

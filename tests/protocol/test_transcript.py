@@ -8,6 +8,7 @@ from tests.protocol.small import dealt, federation, rows, small
 from dppp.errors import TranscriptError
 from dppp.protocol.messages import BallotList
 from dppp.protocol.release import Answer
+from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, QueryDigest, Transcript, verify_transcript
 from dppp.protocol.wire import decode, encode
 
@@ -25,6 +26,21 @@ def failed_check(changed: Transcript) -> str:
 
 def test_a_true_transcript_passes_every_check() -> None:
     assert verify_transcript(encode(transcript()), insecure_testing=True).checks == CHECKS
+
+
+def test_teachers_that_an_aggregator_made_up_are_noticed_by_the_id_of_the_task() -> None:
+    """A transcript holds on its own; the same names and terms with other keys are another task."""
+    honest, invented = small(), federation(small()).ask(rows(0, 1, 2)).transcript
+    data, known = encode(invented), honest.task.task_id
+    assert [entry.name for entry in decode(invented.task, Task).teachers] == [
+        entry.name for entry in honest.task.teachers
+    ]
+    assert verify_transcript(data, insecure_testing=True).checks == CHECKS
+    with pytest.raises(TranscriptError, match="other teachers") as caught:
+        verify_transcript(data, expected_task=known, insecure_testing=True)
+    assert caught.value.check == "task"
+    own = encode(federation(honest).ask(rows(0)).transcript)
+    assert verify_transcript(own, expected_task=known, insecure_testing=True).checks == CHECKS
 
 
 def changes() -> dict[str, list[dict[str, Any]]]:

@@ -1,6 +1,7 @@
-"""A disk that is full for one process and one file, by strace."""
+"""A disk that is full: for another process by strace, for this one by a limit on its files."""
 
 import contextlib
+import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -26,3 +27,14 @@ def full_disk(pid: int, path: Path) -> Iterator[None]:
     yield
     tracer.terminate()
     tracer.communicate(timeout=60)
+
+
+@contextlib.contextmanager
+def no_file_longer_than(size: int) -> Iterator[None]:
+    """A disk that is full: in a write-ahead log, that is noticed by a commit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

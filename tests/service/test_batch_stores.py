@@ -66,6 +66,18 @@ def test_keys_come_in_the_order_in_which_they_were_first_put(open_store: Open) -
     assert open_store().having("list") == (SECOND,)
 
 
+def test_what_was_put_since_is_told_with_its_place(open_store: Open) -> None:
+    store = open_store()
+    for key in (SECOND, FIRST):
+        store.put_once(key, "job", b"data")
+        store.put_once(key, "request", b"data")
+    (first, before), (second, after) = store.put_since("job", 0)
+    assert (before, after) == (SECOND, FIRST)
+    assert first < second
+    assert store.put_since("job", second) == ((second, FIRST),)
+    assert store.put_since("job", second + 1) == ()
+
+
 def test_of_many_threads_one_wins_and_all_get_its_bytes(open_store: Open) -> None:
     stores = [open_store() for _ in range(3)]
     with ThreadPoolExecutor(12) as pool:

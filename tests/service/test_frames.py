@@ -126,3 +126,22 @@ def test_no_bytes_make_reading_fail_in_another_way(data: bytes) -> None:
         return
     assert 0 <= frame.place < frame.pieces
     assert len(frame.piece) <= PIECE
+
+
+def test_a_message_longer_than_its_sender_can_have_is_not_kept_at_all() -> None:
+    reassembly = Reassembly(3 * PIECE)
+    longest, longer = bytes(3 * PIECE), bytes(3 * PIECE + 1)
+    assert [reassembly.take(read_frame(each)) for each in split_message(longest)][-1] == longest
+    with pytest.raises(WireError, match="longer than any"):
+        reassembly.take(read_frame(next(split_message(longer))))
+
+
+def test_what_is_unfinished_of_one_sender_never_takes_more_than_one_message_would() -> None:
+    reassembly = Reassembly()
+    pieces = [list(split_message(bytes([number]) * 18 * PIECE)) for number in range(4)]
+    for place in range(17):
+        for each in pieces:
+            reassembly.take(read_frame(each[place]))
+    kept = sum(len(frame.piece) for frames in reassembly._unfinished.values() for frame in frames)
+    assert kept <= frames.MOST_BYTES
+    assert [reassembly.take(read_frame(each)) for each in pieces[0]][-1] is not None

@@ -1,6 +1,7 @@
 """Jobs that outlive their gateway: failing writes, restarts, two gateways on one store."""
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS, ask, wait_for_end
 from dppp.errors import BatchStoreUnavailable
 from dppp.federation import Founded
 from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode
 from dppp.service import batch_runner
 from dppp.service.embedded_gateway import Embedded, embed_gateway
 from dppp.service.sqlite_batches import SqliteBatchStore
@@ -40,6 +43,9 @@ class Failing:
 
     def having(self, kind: str) -> tuple[bytes, ...]:
         return self._store.having(kind)
+
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        return self._store.put_since(kind, position)
 
 
 @pytest.fixture
@@ -168,3 +174,63 @@ def test_a_gateway_whose_store_is_held_by_somebody_else_says_so_and_goes_on_afte
         holder.close()
         state: dict[str, Any] = ask(client, ROWS, key="monday")
         assert state["stage"] == "released"
+
+
+def test_a_release_that_is_looked_at_again_and_again_is_read_once_and_not_where_batches_wait(
+    store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long transcript takes seconds to read; whoever asked for it often held up all others."""
+    with gateway(small(), store) as (client, _):
+        own = f"/api/batches/{ask(client, [[1, 2], [0, 5]])['id']}"
+        threads: list[str] = []
+
+        def noting(data: bytes, expected: Any) -> Any:
+            if expected is Transcript:
+                threads.append(threading.current_thread().name)
+            return decode(data, expected)
+
+        monkeypatch.setattr("dppp.service.jobs.decode", noting)
+        monkeypatch.setattr("dppp.protocol.aggregator.decode", noting)
+        for _ in range(5):
+            assert client.get(own).json()["stage"] == "released"
+            assert len(client.get(f"{own}/labels").json()["labels"]) == 2
+            assert client.get(f"{own}/transcript").status_code == 200
+        assert len(threads) == 1
+        assert not threads[0].startswith("aggregator")
+
+
+def test_what_was_counted_is_not_read_again_and_again(
+    store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that cost nothing are kept too, so there may be any number of them."""
+    monkeypatch.setattr("dppp.service.jobs._LOOK_BACK", 5)
+    read: list[int] = []
+    put_since = store.put_since
+
+    def noting(kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        found = put_since(kind, position)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "put_since", noting)
+    with gateway(small(), store) as (client, _):
+        for _ in range(30):
+            assert ask(client, [[1, 2]])["stage"] == "released"
+        assert client.get("/api/budget").json()["charged"] == 1
+    assert len(read) > 30
+    assert max(read) <= 7
+
+
+def test_a_batch_whose_ballots_no_broker_could_carry_is_refused_before_it_is_charged(
+    store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    founded = small()
+    three = founded.task.answer_bytes(3) * founded.task.trust.teachers
+    monkeypatch.setattr("dppp.service.frames.MOST_BYTES", three)
+    with gateway(founded, store) as (client, _):
+        many = [[1, place] for place in range(30)]
+        refused = client.post("/api/batches", json={"rows": many})
+        assert refused.status_code == 413
+        assert "fewer rows" in refused.json()["detail"]
+        assert client.get("/api/budget").json()["charged"] == 0
+        assert ask(client, many[:3])["stage"] == "released"

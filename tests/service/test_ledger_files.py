@@ -1,13 +1,12 @@
 """Ledger files that were put back, cut, swapped, overwritten or never were ledgers."""
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 from tests.privacy.ledgers import TEACHER, answer, fill, make_id
-from tests.service.full_disk import full_disk
+from tests.service.full_disk import no_file_longer_than
 
 from dppp.errors import (
     DpppError,
@@ -130,19 +129,53 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     store.close()
 
 
-def test_a_disk_that_is_full_when_a_charge_is_written_holds_up_nothing_after_it(
+def test_a_disk_that_is_full_at_the_commit_charges_nothing_and_the_ledger_goes_on(
+    path: Path,
+) -> None:
+    store = SqliteStore(path)
+    ledger = Ledger.open(store)
+    log = path.with_name(f"{path.name}-wal")
+    with no_file_longer_than(log.stat().st_size + 8_192):
+        for _ in range(2):
+            with pytest.raises(LedgerUnavailable):
+                answer(ledger, "c", ballot=bytes(1_000_000))
+    assert ledger.check().index == 5
+    answer(ledger, "c", ballot=bytes(1_000_000))
+    assert ledger.check().index == 6
+    store.close()
+
+
+def test_two_copies_of_a_ledger_on_one_head_file_do_not_both_answer(
     path: Path, head_path: Path
 ) -> None:
-    """Unlike in the test above it is the commit that fails: the log has no room."""
-    with open_ledger(path, head_path=head_path) as ledger:
-        log = path.with_name(f"{path.name}-wal")
-        with full_disk(os.getpid(), log):
-            for _ in range(2):
-                with pytest.raises(LedgerUnavailable, match="full"):
-                    answer(ledger, "c")
-        assert ledger.check().index == 5
-        answer(ledger, "c")
-        assert ledger.check().index == 6
+    """Or the same batch would be answered twice, each time with fresh noise."""
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    with (
+        open_ledger(path, head_path=head_path) as one,
+        open_ledger(copy, head_path=head_path) as other,
+    ):
+        answer(one, "c", ballot=b"noise")
+        one.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        for _ in range(2):
+            with pytest.raises(LedgerRolledBack, match="older copy"):
+                answer(other, "c", ballot=b"fresh noise")
+        with pytest.raises(LedgerRolledBack):
+            other.find_ballot(make_id("batch", "c"))
+        assert one.find_ballot(make_id("batch", "c")) == b"noise"
+
+
+def test_two_processes_on_one_ledger_and_one_head_file_both_answer(
+    path: Path, head_path: Path
+) -> None:
+    with (
+        open_ledger(path, head_path=head_path) as one,
+        open_ledger(path, head_path=head_path) as other,
+    ):
+        assert answer(one, "c", ballot=b"noise") == b"noise"
+        assert answer(other, "c", ballot=b"fresh noise") == b"noise"
+        other.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        assert one.find_ballot(make_id("batch", "c")) == b"noise"
 
 
 def test_the_remembered_head_never_goes_back(tmp_path: Path) -> None:

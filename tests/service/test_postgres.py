@@ -230,6 +230,10 @@ def test_a_url_that_leads_nowhere_is_refused_and_its_password_not_told(
         ("db.example.org/x", "verify-full"),
         ("/x?host=db.example.org", "verify-full"),
         ("/x?host=/run/postgresql&host=db.example.org", "verify-full"),
+        ("/x?host=/run/postgresql,db.example.org", "verify-full"),
+        ("/x?hostaddr=192.0.2.1", "verify-full"),
+        ("localhost/x?hostaddr=192.0.2.1", "verify-full"),
+        ("/x?service=elsewhere", "verify-full"),
         ("db.example.org/x?sslmode=require", "require"),
         ("127.0.0.1/x", None),
         ("/x", None),
@@ -239,6 +243,13 @@ def test_a_url_that_leads_nowhere_is_refused_and_its_password_not_told(
 def test_another_machine_must_show_its_certificate(address: str, expected: str | None) -> None:
     place = postgres.read_url(f"postgresql://dppp:{PASSWORD}@{address}", default_schema="x")
     assert place.url.query.get("sslmode") == expected
+
+
+@pytest.mark.parametrize("name", ["PGHOST", "PGHOSTADDR", "PGSERVICE"])
+def test_also_one_that_the_environment_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "192.0.2.1")
+    place = postgres.read_url("postgresql:///x", default_schema="x")
+    assert place.url.query.get("sslmode") == "verify-full"
 
 
 def test_a_database_that_does_not_exist_is_named_without_the_password(url: str) -> None:

@@ -3,18 +3,23 @@
 import asyncio
 
 import pytest
+from tests.postgres import shared_server
 from tests.protocol.small import rows, small
 
 from dppp.errors import AllowanceExceeded, JobUnknown
 from dppp.federation import Founded
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import BatchId
 from dppp.protocol.release import Answer
+from dppp.protocol.wire import encode
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.embedded_channel import EmbeddedChannel
 from dppp.service.events import EventHub
-from dppp.service.job import JobId
+from dppp.service.job import Job, JobId
 from dppp.service.jobs import Jobs
+from dppp.service.postgres import read_url
+from dppp.service.postgres_batches import DEFAULT_SCHEMA, PostgresBatchStore
 
 
 class Pair:
@@ -94,3 +99,42 @@ def test_both_count_together_and_keep_queriers_apart() -> None:
             await finish(first, job)
 
     asyncio.run(story())
+
+
+def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice() -> None:
+    """PostgreSQL numbers rows when they are put, and shows them when they are committed."""
+    server = shared_server()
+    url = server.fresh_url()
+    store = PostgresBatchStore(url)
+    founded = small()
+    runner = BatchRunner(
+        aggregator=Aggregator(task=founded.task, public=founded.key.public, store=store),
+        channel=EmbeddedChannel(founded.teachers),
+        hub=EventHub(),
+    )
+    jobs = Jobs(runner=runner, store=store, allowances={"a": None, "b": None})
+    table = f"{read_url(url, default_schema=DEFAULT_SCHEMA).schema}.kept"
+
+    async def story() -> None:
+        with server.connect() as slow, slow.transaction():
+            slow.execute(
+                f"INSERT INTO {table} (key, kind, data) VALUES (%s, 'job', %s)",  # noqa: S608
+                (bytes(32), encode(job_of("a", charged=7))),
+            )
+            store.put_once(b"\1" * 32, "job", encode(job_of("b", charged=1)))
+            assert (await jobs.charged("a"), await jobs.charged("b")) == (0, 1)
+        assert (await jobs.charged("a"), await jobs.charged("b")) == (7, 1)
+
+    asyncio.run(story())
+    store.close()
+
+
+def job_of(querier: str, *, charged: int) -> Job:
+    return Job(
+        querier=querier,
+        digests=tuple(place.to_bytes(32, "big") for place in range(charged)),
+        positions=tuple(range(charged)),
+        nonces=(bytes(16),) * charged,
+        deadline=1,
+        batch=BatchId(bytes(32)),
+    )

@@ -112,3 +112,6 @@ class FusedBatchStore:
 
     def having(self, kind: str) -> tuple[bytes, ...]:
         return self._kept.having(kind)
+
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        return self._kept.put_since(kind, position)

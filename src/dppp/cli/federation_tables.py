@@ -49,7 +49,8 @@ def show_federation(
     delivered = certificate.exact_delta + certificate.sampling_delta
     lines = [
         ("federation hash", federation.hash.hex()),
-        ("task", f"{task.name}, {task.task_id.hex()[:16]}…"),
+        ("task", task.name),
+        ("task id", task.task_id.hex()),
         ("data", task.data_id),
         ("classes", ", ".join(task.class_names)),
         ("features", _shortened(task.features)),

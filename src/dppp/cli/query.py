@@ -51,7 +51,7 @@ def query(
         task = connection.task()
         table = _read_rows(rows, task["features"])
         plan = _plan(out, table, batch_size, is_fresh=fresh)
-        labelled = _ask(connection, table, plan, transcripts, is_fresh=fresh)
+        labelled, proven = _ask(connection, table, plan, transcripts, is_fresh=fresh)
         _write_labels(out, labelled, task["classes"])
         plan.finish()
         budget = connection.budget()
@@ -60,6 +60,7 @@ def query(
         "abstained": sum(each.label is None for each in labelled),
         "out": str(out),
         "transcripts": None if transcripts is None else str(transcripts),
+        "in_transcripts": proven,
         "budget": budget,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, result, budget))
@@ -72,14 +73,16 @@ def _ask(
     transcripts: Path | None,
     *,
     is_fresh: bool,
-) -> "list[Labelled]":
-    from dppp.service.query_client import ask_in_parts  # noqa: PLC0415
+) -> "tuple[list[Labelled], int]":
+    """The labels, and how many of them stand in the transcripts that were kept."""
+    from dppp.service.query_client import ask_in_parts, count_in_transcript  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
+    proven = 0
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
         bar = bars.add_task("asking", total=len(table))
-        for number, (_, labels, transcript) in enumerate(
+        for number, (part, labels, transcript) in enumerate(
             ask_in_parts(
                 gateway,
                 table,
@@ -92,7 +95,9 @@ def _ask(
             labelled += labels
             if transcripts is not None and transcript is not None:
                 write_bytes(transcripts / f"batch-{number:04d}.transcript", transcript)
-    return labelled
+                own = table[part.start : part.start + part.count]
+                proven += count_in_transcript(transcript, own, labels)
+    return labelled, proven
 
 
 def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
@@ -161,6 +166,12 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
         f"{result['rows']:,} labels in {result['out']} ({result['abstained']:,} abstained).",
         soft_wrap=True,
     )
+    if result["transcripts"] is not None:
+        console.print(
+            f"{result['in_transcripts']:,} of them stand in the transcripts in "
+            f"{result['transcripts']}.",
+            soft_wrap=True,
+        )
     console.print(
         f"Spent so far: {budget['charged']:,} of {budget['queries']:,} queries, "
         f"ε = {budget['epsilon_spent']:.3g} of {budget['epsilon']:g} at δ = {budget['delta']:g}."

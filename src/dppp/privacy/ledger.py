@@ -93,6 +93,7 @@ class Ledger:
         """Fix the most that may ever be spent on a data id; the same cap again changes nothing."""
         cap = Cap(data_id=data_id, budget=Budget.cap(epsilon=epsilon, delta=delta))
         with self._turn() as turn:
+            turn.book.refuse_look_alike(data_id)
             turn.append_once(cap)
 
     def accept(self, data_id: str, agreement: "Agreement") -> None:
@@ -181,7 +182,14 @@ class Ledger:
             self._last_head = turn.head
         if self._heads is not None and turn.head.index > self._remembered_index:
             self._heads.remember(turn.head)
+            self._require_same_ledger(self._heads.recall(), turn.head)
             self._remembered_index = max(turn.head.index, self._remembered_index)
+
+    def _require_same_ledger(self, remembered: Head | None, own: Head) -> None:
+        """A later head may be by another process on this ledger, or by one on a copy of it."""
+        if remembered is not None and remembered.index > own.index:
+            with self._store.transaction() as transaction:
+                _Turn(transaction, self._book).require_contains(remembered)
 
 
 class _Turn:

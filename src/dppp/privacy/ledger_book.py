@@ -12,6 +12,7 @@ own exception; when a stored record breaks them, the ledger is damaged.
 """
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Never
@@ -172,6 +173,19 @@ class Book:
             )
         return True
 
+    def refuse_look_alike(self, data_id: str) -> None:
+        """Refuse a data id that people would read as one that has a cap: it would get a second.
+
+        The id comes with a task, from others. Asked before a cap is fixed; what is stored stays.
+        """
+        for known in self.caps:
+            if known != data_id and _as_read(known) == _as_read(data_id):
+                raise CapChanged(
+                    f"the data id {data_id!r} reads like {known!r}, which has a cap of its own, "
+                    "but differs in letters, spaces or their encoding: the same data would be paid "
+                    "for twice; have the task made with the data id as it was fixed"
+                )
+
     def _is_opened(self, opening: Opening) -> bool:
         if self.teacher not in (None, opening.teacher):
             raise WrongTeacher(
@@ -271,6 +285,11 @@ class Book:
             ballot=Kept(index=index, digest=charge.ballot),
         )
         self._batch_of_query.update(dict.fromkeys(charge.query_ids, charge.batch_id))
+
+
+def _as_read(name: str) -> str:
+    """Without what the eye passes over: composed or not, capitals, width, spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def short(identifier: bytes) -> str:

@@ -174,6 +174,11 @@ class Aggregator:
         batch = self._batches.get(identifier)
         return dict(batch.faults) if batch is not None else self._faults.get(identifier, {})
 
+    def learn(self, transcript: Transcript) -> None:
+        """Remember the answers of a release, whoever ran its batch."""
+        for query, answer in zip(transcript.queries, transcript.answers, strict=True):
+            self._answers.setdefault(query.digest, answer)
+
     def known_answer(self, digest: bytes) -> Answer | None:
         """The answer to an input, given its digest, that was released before: free."""
         return self._answers.get(digest)
@@ -257,6 +262,5 @@ class Aggregator:
         if kind_of(stored) == Abort.KIND:
             return decode(stored, Abort)
         transcript = decode(stored, Transcript)
-        for query, answer in zip(transcript.queries, transcript.answers, strict=True):
-            self._answers.setdefault(query.digest, answer)
+        self.learn(transcript)
         return transcript

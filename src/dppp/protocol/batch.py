@@ -140,6 +140,7 @@ class Batch:
 
     def can_close(self, now: int) -> bool:
         """Whether there is nothing more to wait for."""
+        self._set_back(now)
         answered = len(self._ballots) + len(self.faults)
         if answered >= self._task.trust.teachers or now >= self.request.deadline:
             return True
@@ -227,6 +228,7 @@ class Batch:
 
     def ask_all(self, now: int) -> bool:
         """Whether it is time, for the first time, to ask every voter for decryption shares."""
+        self._set_back(now)
         waited = now >= self._opened_at + self._patience.first_shares
         if self.phase is not Phase.OPENING or self._is_asking_all or not waited:
             return False
@@ -235,12 +237,19 @@ class Batch:
 
     def expire(self, now: int) -> None:
         """Abort an opening that has waited long enough."""
+        self._set_back(now)
         if self.phase is Phase.OPENING and now >= self._opened_at + self._patience.opening:
             good = self._proven if self.is_proving else set(self._shares)
             self.abort(
                 f"{len(good)} good decryption shares, and {self._public.threshold} are needed",
                 answered=good,
             )
+
+    def _set_back(self, now: int) -> None:
+        """When the clock was put back, wait from now on, and not until it is where it was."""
+        self._opened_at = min(self._opened_at, now)
+        if self._quorum_since is not None:
+            self._quorum_since = min(self._quorum_since, now)
 
     def abort(self, reason: str, *, answered: set[int]) -> None:
         """End without a release, saying who was missing and who was at fault."""

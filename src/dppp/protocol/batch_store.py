@@ -1,6 +1,7 @@
 """What an aggregator keeps: each thing is written once and then stays."""
 
 import threading
+from itertools import islice
 from typing import Protocol
 
 
@@ -15,6 +16,12 @@ class BatchStore(Protocol):
 
     def having(self, kind: str) -> tuple[bytes, ...]:
         """All keys under which something of this kind was put, in the order of putting."""
+
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        """Position and key of what was put of this kind, from this position on, in order.
+
+        Where several put at the same moment, one may appear before others that were seen already.
+        """
 
 
 class MemoryBatchStore:
@@ -37,3 +44,8 @@ class MemoryBatchStore:
         """All keys under which something of this kind was put, in the order of putting."""
         with self._lock:
             return tuple(self._kept.get(kind, {}))
+
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        """Position and key of what was put of this kind, from this position on, in order."""
+        with self._lock:
+            return tuple(islice(enumerate(self._kept.get(kind, {})), position, None))

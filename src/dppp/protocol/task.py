@@ -28,6 +28,9 @@ _LONGEST_NAME = 200
 MOST_TASK_QUERIES = 1_000_000
 """Queries of a task; more take several tasks."""
 
+_MORE_ANSWER_BYTES = 2**14
+"""For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
+
 _FEW_QUERIES = 10_000
 _LONGEST_SHARE_REACH = 2**17
 _LONGEST_REACH = 2**20
@@ -146,6 +149,15 @@ class Task:
     def ciphertexts_for(self, queries: int) -> int:
         """How many ciphertexts a ballot on so many queries has."""
         return self.packing.plaintexts_for(queries * len(self.class_names))
+
+    def answer_bytes(self, queries: int) -> int:
+        """No message of a teacher on so many queries is longer than its ballot, and that than this.
+
+        A list of ballots is as long as they are together.
+        """
+        modulus_bits = self.plaintext_bits // self.s + 1
+        ciphertext_bytes = (self.s + 1) * modulus_bits // 8 + 1
+        return self.ciphertexts_for(queries) * ciphertext_bytes + _MORE_ANSWER_BYTES
 
     def require_key(self, public: PublicKey) -> None:
         """Refuse a public key that is not the one of the task."""

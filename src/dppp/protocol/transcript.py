@@ -3,6 +3,8 @@
 Made by the aggregator, checked by anyone. The inputs are in it by their hashes only. What a check
 establishes: at least N - D distinct teachers of the task signed and proved these ballots for these
 queries; the counts are exactly the sum of what they encrypted; the labels follow from the counts.
+The task is the transcript's own: whoever makes one up, its teachers and its key, can make a
+transcript that holds. Only the id of the task that one knows of tells these apart.
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from dppp.protocol.messages import (
     NONCE_BYTES,
     BallotList,
     QueryId,
+    TaskId,
     batch_id,
     list_hash,
     query_id_of_digest,
@@ -71,14 +74,20 @@ CHECKS = ("form", "task", "key", "queries", "ballots", "opening", "labels")
 """In order: a failure names the first that does not hold."""
 
 
-def verify_transcript(data: bytes, *, insecure_testing: bool = False) -> Verified:
-    """Check a transcript; ``TranscriptError`` names the check that failed."""
+def verify_transcript(
+    data: bytes, *, expected_task: TaskId | None = None, insecure_testing: bool = False
+) -> Verified:
+    """Check a transcript; ``TranscriptError`` names the check that failed.
+
+    Without `expected_task` it is checked against itself alone.
+    """
     step = iter(CHECKS)
     check = next(step)
     try:
         transcript = decode(data, Transcript)
         check = next(step)
         task = decode(transcript.task, Task)
+        _require_task(task, expected_task)
         check = next(step)
         public = PublicKey.from_bytes(transcript.public_key, insecure_testing=insecure_testing)
         task.require_key(public)
@@ -104,6 +113,15 @@ def verify_transcript(data: bytes, *, insecure_testing: bool = False) -> Verifie
     except DpppError as error:
         raise TranscriptError(check, str(error)) from error
     return Verified(task=task, ballots=len(ballot_list.ballots), answers=answers, checks=CHECKS)
+
+
+def _require_task(task: Task, expected: TaskId | None) -> None:
+    if expected not in (None, task.task_id):
+        raise TranscriptError(
+            "task",
+            f"its id is {task.task_id.hex()}, so these are other teachers, another key or other "
+            "terms than those that you know of; trust nothing in it",
+        )
 
 
 def _check_queries(

@@ -19,12 +19,20 @@ from nats.aio.msg import Msg
 from dppp.errors import DpppError, WireError
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch_store import BatchStore
-from dppp.protocol.messages import HASH_BYTES, BatchId, BatchRequest, batch_id, query_id
+from dppp.protocol.messages import (
+    HASH_BYTES,
+    MOST_QUERIES,
+    BatchId,
+    BatchRequest,
+    batch_id,
+    query_id,
+)
 from dppp.protocol.wire import encode
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
 from dppp.service.events import BatchEvent, Stage
 from dppp.service.frames import Reassembly, read_frame, split_message
+from dppp.service.sparingly import Sparingly
 from dppp.service.teacher_station import PRESENCE
 
 log = logging.getLogger("dppp.aggregator")
@@ -47,14 +55,17 @@ class AggregatorStation:
         self._store = store
         self._clock = clock
         self._runner: BatchRunner | None = None
-        self._reassembly: defaultdict[int, Reassembly] = defaultdict(Reassembly)
+        self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
         self._settled: set[bytes] = set()
+        self._drops = Sparingly()
         self._loops: list[asyncio.Task[None]] = []
 
     def carry_for(self, runner: BatchRunner) -> None:
         """Whose messages these are."""
         self._runner = runner
+        longest = runner.task.answer_bytes(MOST_QUERIES)
+        self._reassembly = {index: Reassembly(longest) for index in runner.teachers}
 
     @property
     def runner(self) -> BatchRunner:
@@ -70,8 +81,13 @@ class AggregatorStation:
 
     async def __aenter__(self) -> "AggregatorStation":
         await self._broker.connect()
-        await self._broker.subscribe(self._subjects.answers_for(self.worker), self._take)
-        await self._broker.subscribe(self._subjects.answers_for(PRESENCE), self._hear)
+        for teacher in self._reassembly:  # each by itself: one who floods fills its own queue
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, self.worker), self._take
+            )
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, PRESENCE), self._hear
+            )
         await self._broker.subscribe(self._subjects.events, self._take_event)
         await self._broker.subscribe(self._subjects.work, self._take_work, queue=QUEUE_GROUP)
         self._loops = [
@@ -109,12 +125,14 @@ class AggregatorStation:
 
     async def _take(self, message: Msg) -> None:
         teacher = self._subjects.sender_of(message.subject)
-        if teacher is None:
+        if teacher is None or teacher not in self._reassembly:
             return
         try:
             data = self._reassembly[teacher].take(read_frame(message.data))
         except WireError as error:
-            log.warning("message dropped", extra={"teacher": teacher, "reason": str(error)})
+            if times := self._drops.times(teacher):
+                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                log.warning("message dropped", extra=extra)
             return
         if data is not None:
             self.runner.take(teacher, data)
@@ -198,8 +216,9 @@ class AggregatorStation:
     def _is_orphan(self, identifier: BatchId) -> bool:
         if identifier in self.runner.open_batches:
             return False
-        heard_at = self._heard_of.setdefault(identifier, self._clock())
-        return self._clock() > heard_at + _ORPHAN_SECONDS
+        now = self._clock()
+        heard_at = self._heard_of[identifier] = min(self._heard_of.get(identifier, now), now)
+        return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
 
 
 def _read_event(plain: dict[str, object], worker: str) -> BatchEvent:

@@ -20,13 +20,14 @@ from dppp.protocol.aggregator import Aggregator, Progress, Send
 from dppp.protocol.batch import Abort, Phase
 from dppp.protocol.messages import BatchId, BatchRequest, batch_id, query_id
 from dppp.service.events import BatchEvent, EventHub, Stage, TeacherEvent
+from dppp.service.inbox import Inbox
+from dppp.service.sparingly import Sparingly
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 Clock = Callable[[], float]
 
 MOST_OPEN_BATCHES = 64
-_MOST_WAITING_MESSAGES = 10_000
 _TICK_SECONDS = 0.25
 _REMIND_SECONDS = 10
 _OFFLINE_AFTER_SECONDS = 12
@@ -76,7 +77,8 @@ class BatchRunner:
         self._channel = channel
         self._clock = clock
         self._open: dict[BatchId, _Open] = {}
-        self._inbox: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(_MOST_WAITING_MESSAGES)
+        self._inbox = Inbox()
+        self._drops = Sparingly()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
         self._loops: list[asyncio.Task[None]] = []
 
@@ -136,9 +138,11 @@ class BatchRunner:
         """A message that the channel says is from this teacher."""
         self.hear(teacher)
         try:
-            self._inbox.put_nowait((teacher, data))
-        except asyncio.QueueFull:
-            log.warning("message dropped", extra={"teacher": teacher, "reason": "too many waiting"})
+            self._inbox.put(teacher, data)
+        except Busy as error:
+            if times := self._drops.times(teacher):
+                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                log.warning("message dropped", extra=extra)
 
     def hear(self, teacher: int) -> None:
         """A teacher gave a sign of life."""
@@ -174,6 +178,7 @@ class BatchRunner:
             self._notice_silence()
             with _going_on():
                 sends = await self._step(Aggregator.tick, self._now())
+                reminded_at = min(reminded_at, self._clock())  # a clock may be put back
                 if self._clock() >= reminded_at + _REMIND_SECONDS:
                     reminded_at = self._clock()
                     sends += await self.ask(Aggregator.remind)

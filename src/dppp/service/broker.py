@@ -11,10 +11,14 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+
+from dppp.errors import RunnerStopped
+from dppp.service.sparingly import Sparingly
 
 log = logging.getLogger("dppp.broker")
 
@@ -25,6 +29,8 @@ _OUTBOUND_BYTES = 64 * 2**20
 _RETRY_SECONDS = 2
 _CONNECT_SECONDS = 15
 _PING_SECONDS = 20
+_MOST_WAITING = 1_024
+_WAITING_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +83,29 @@ class Subjects:
         return int(parts[0]) if is_answer and parts[0].isdecimal() else None
 
 
+class _TlsClient(Client):
+    """Speaks TLS whatever the server's first line says.
+
+    That line comes in the clear, and nats-py asks for TLS only if it says so: whoever stands
+    between could leave that out and be the broker, without a certificate, to both sides.
+    """
+
+    has_asked_for_tls = False
+
+    def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> Any:
+        """What nats-py does with the line, a coroutine or not, before it looks whether TLS is."""
+        info["tls_required"] = True
+        self.has_asked_for_tls = True
+        return super()._process_info(info, initial_connection)
+
+
 class Broker:
     """One connection, which is made again whenever it breaks."""
 
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
-        self._client = Client()
+        self._client = self._new_client()
+        self._drops = Sparingly()
 
     @property
     def is_connected(self) -> bool:
@@ -97,8 +120,11 @@ class Broker:
                 await asyncio.wait_for(self._connect_once(), _CONNECT_SECONDS)
             except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
                 await self._on_error(error)
-                self._client = Client()
+                self._client = self._new_client()
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    def _new_client(self) -> Client:
+        return Client() if self._access.tls is None else _TlsClient()
 
     async def _connect_once(self) -> None:
         await self._client.connect(
@@ -116,6 +142,12 @@ class Broker:
             pending_size=_OUTBOUND_BYTES,
             allow_reconnect=True,
         )
+        if isinstance(self._client, _TlsClient) and not self._client.has_asked_for_tls:
+            await self._client.close()
+            raise RunnerStopped(
+                "this version of nats-py makes its connections in another way, and nobody knows "
+                "whether by TLS; install the one that dppp was tested with"
+            )
 
     async def publish(self, subject: str, data: bytes, reply: str = "") -> None:
         """Hand bytes to the broker. Lost if it is out of reach: whoever misses them asks again."""
@@ -127,6 +159,15 @@ class Broker:
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> None:
         """Call the handler for each message, one at a time."""
         await self._client.subscribe(subject, queue=queue, cb=handler)
+
+    async def subscribe_to_one(self, subject: str, handler: Handler) -> None:
+        """The same for a subject of one sender, of whose messages only so many may wait."""
+        await self._client.subscribe(
+            subject,
+            cb=handler,
+            pending_msgs_limit=_MOST_WAITING,
+            pending_bytes_limit=_WAITING_BYTES,
+        )
 
     async def flush(self) -> None:
         """Wait until the broker has what was published; not if it is out of reach."""
@@ -144,6 +185,12 @@ class Broker:
             await asyncio.wait_for(self._client.close(), _CONNECT_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
+        if isinstance(error, nats.errors.SlowConsumerError):
+            times = self._drops.times(error.subject)
+            if times:
+                extra = {"subject": error.subject, "reason": "too many waiting", "times": times}
+                log.warning("message dropped", extra=extra)
+            return
         log.warning("broker error", extra={"reason": _words(error)})
 
     async def _on_disconnect(self) -> None:

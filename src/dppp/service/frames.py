@@ -77,30 +77,46 @@ def _checked(plain: Any) -> Frame:
 
 
 class Reassembly:
-    """Puts together what comes from one sender; forgets the oldest when too much is unfinished."""
+    """Puts together what comes from one sender; forgets the oldest when too much is unfinished.
 
-    def __init__(self) -> None:
+    `most_bytes` is the longest message that can be from this sender, and all that is kept of it.
+    """
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        self._most_bytes = MOST_BYTES if most_bytes is None else most_bytes
         self._unfinished: OrderedDict[bytes, list[Frame]] = OrderedDict()
+        self._size = 0
 
     def take(self, frame: Frame) -> bytes | None:
         """The whole message, if this was its last piece."""
         if frame.pieces == 1:
             return self._whole([frame])
+        if (frame.pieces - 1) * PIECE_BYTES >= self._most_bytes:
+            raise WireError("a piece of a message that is longer than any can be; drop it")
         if frame.place == 0:
-            self._unfinished.pop(frame.message_id, None)
+            self._forget(frame.message_id)
             self._unfinished[frame.message_id] = []
-            while len(self._unfinished) > _MOST_UNFINISHED:
-                self._unfinished.popitem(last=False)
+            if len(self._unfinished) > _MOST_UNFINISHED:
+                self._forget(next(iter(self._unfinished)))
         frames = self._unfinished.get(frame.message_id)
         if frames is None:
             return None
         if frame.place != len(frames) or (frames and frame.pieces != frames[0].pieces):
-            del self._unfinished[frame.message_id]  # a piece is missing: so is the message
+            self._forget(frame.message_id)  # a piece is missing: so is the message
             return None
         frames.append(frame)
-        if len(frames) < frame.pieces:
-            return None
-        return self._whole(self._unfinished.pop(frame.message_id))
+        self._size += len(frame.piece)
+        if len(frames) == frame.pieces:
+            return self._whole(self._forget(frame.message_id))
+        while self._size > self._most_bytes and len(self._unfinished) > 1:
+            self._forget(next(iter(self._unfinished)))
+        return None
+
+    def _forget(self, message_id: bytes) -> list[Frame]:
+        """Take a message out, as far as it has come."""
+        frames = self._unfinished.pop(message_id, [])
+        self._size -= sum(len(frame.piece) for frame in frames)
+        return frames
 
     @staticmethod
     def _whole(frames: list[Frame]) -> bytes:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from dppp import __version__
 from dppp.errors import (
@@ -30,6 +30,7 @@ from dppp.errors import (
     TooManyRows,
     UncertifiedError,
 )
+from dppp.service.admission import QUERIER, RETRY_SECONDS, Admission
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.event_stream import stream_events
 from dppp.service.gateway_models import (
@@ -52,8 +53,8 @@ from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
 from dppp.service.page_files import add_page
 from dppp.service.querier_desk import QuerierDesk, describe_task
-from dppp.service.queriers import Querier, find_querier
-from dppp.service.request_limit import BodyLimit
+from dppp.service.queriers import Querier
+from dppp.service.request_limit import BodyLimit, most_values_of
 from dppp.service.safe_headers import SafeHeaders
 
 _STATUS = (
@@ -71,7 +72,6 @@ _STATUS = (
     (UncertifiedError, 422),
     (DpppError, 500),
 )
-_RETRY_SECONDS = "30"
 
 BatchName = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As the post answered.")]
 Key = Annotated[
@@ -109,18 +109,17 @@ def make_gateway(
         lifespan=lifespan,
     )
     _translate_errors(app)
-    app.add_middleware(BodyLimit, most_bytes=most_body_bytes)
+    most_values = most_values_of(runner.task.features, most_rows)
+    app.add_middleware(BodyLimit, most_bytes=most_body_bytes, most_values=most_values)
+    app.add_middleware(Admission, queriers=queriers)
     app.add_middleware(SafeHeaders)
     desk = QuerierDesk(runner, jobs, most_rows, insecure_testing=insecure_testing)
     bearer = HTTPBearer(auto_error=False, description="A querier's token.")
 
-    def known(
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-    ) -> Querier:
-        found = find_querier(queriers, credentials.credentials) if credentials else None
-        if found is None:
-            raise HTTPException(401, "give your token: Authorization: Bearer …", _CHALLENGE)
-        return found
+    def known(request: Request, _: Annotated[object, Depends(bearer)]) -> Querier:
+        """Whom `Admission` let in; the bearer is here for /openapi.json."""
+        querier: Querier = request.scope[QUERIER]
+        return querier
 
     _add_reads(app, desk, known)
     _add_planning(app, desk, known, examples)
@@ -131,7 +130,6 @@ def make_gateway(
     return app
 
 
-_CHALLENGE = {"WWW-Authenticate": "Bearer"}
 Known = Callable[..., Querier]
 
 
@@ -253,7 +251,7 @@ def _translate_errors(app: FastAPI) -> None:
     @app.exception_handler(DpppError)
     async def ours(_: Request, error: DpppError) -> JSONResponse:
         code = next(code for kind, code in _STATUS if isinstance(error, kind))
-        headers = {"Retry-After": _RETRY_SECONDS} if code == 503 else None
+        headers = {"Retry-After": RETRY_SECONDS} if code == 503 else None
         return JSONResponse({"detail": str(error)}, code, headers)
 
     @app.exception_handler(RequestValidationError)

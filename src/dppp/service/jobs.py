@@ -9,7 +9,7 @@ job and are charged once. Allowances here keep queriers apart; the budget itself
 import asyncio
 import secrets
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from dppp.errors import (
     JobChanged,
     JobUnknown,
     NotReleased,
+    TooManyRows,
 )
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch import Abort, Phase
@@ -30,6 +31,7 @@ from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     MOST_QUERIES,
     NONCE_BYTES,
+    BatchId,
     BatchRequest,
     Query,
     batch_id,
@@ -38,7 +40,8 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.release import Answer
 from dppp.protocol.transcript import Transcript
-from dppp.protocol.wire import decode, encode
+from dppp.protocol.wire import decode, encode, kind_of
+from dppp.service import frames
 from dppp.service.batch_runner import BatchRunner, Clock
 from dppp.service.events import Stage
 from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
@@ -48,6 +51,15 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LONGEST_KEY = 200
+_LOOK_BACK = 2_000
+"""Things put by others in the time that one may take to commit, a minute at the very most."""
+
+_FLOAT_BYTES = 8
+_MORE_QUERY_BYTES = 64
+"""Of a query beside its numbers: nonce, names, lengths."""
+
+_MOST_READ = 8
+"""Batches whose answers are kept as they were read last: they are asked for again and again."""
 
 
 class Jobs:
@@ -75,9 +87,11 @@ class Jobs:
         self._recent: defaultdict[str, deque[JobId]] = defaultdict(
             lambda: deque(maxlen=MOST_RECENT)
         )
-        self._counted = 0
+        self._counted: set[int] = set()  # positions; of the last ones only
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._read: OrderedDict[BatchId, tuple[Answer, ...]] = OrderedDict()
 
     async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
         """Take a job, or find it under its key; returns when it is stored and under way."""
@@ -116,7 +130,7 @@ class Jobs:
         job = await self._own(querier, identifier)
         new: tuple[Answer, ...] = ()
         if job.charged:
-            new = (await self._released(job)).answers
+            new = await self._read_answers(job)
         places = list(zip(job.digests, job.positions, strict=True))
         old = [digest for digest, position in places if position == KNOWN]
         known = await self._runner.ask(_known_among, old)
@@ -128,11 +142,11 @@ class Jobs:
         )
 
     async def transcript(self, querier: str, identifier: JobId) -> bytes:
-        """The transcript of the batch of this job."""
+        """The transcript of the batch of this job, as it is in the store."""
         job = await self._own(querier, identifier)
         if not job.charged:
             raise NotReleased("all rows of this job were released before, so it has no batch")
-        return encode(await self._released(job))
+        return await self._released(job)
 
     async def charged(self, querier: str | None = None) -> int:
         """Queries spent by a querier, or by all."""
@@ -156,6 +170,7 @@ class Jobs:
         digests = tuple(map(input_digest, inputs))
         known = {} if fresh else await self._runner.ask(_known_among, digests)
         new = list(dict.fromkeys(each for each in digests if each not in known))
+        self._require_carriable(len(new))
         await self._require_allowed(querier, len(new))
         places = {digest: position for position, digest in enumerate(new)}
         by_digest = dict(zip(digests, inputs, strict=True))
@@ -179,6 +194,17 @@ class Jobs:
         if self._clock() <= job.deadline:
             await self._dispatch(request)
 
+    def _require_carriable(self, queries: int) -> None:
+        """Before anything is charged: a list that cannot be sent would abort the batch."""
+        task = self.task
+        of_all = task.answer_bytes(queries) * task.trust.teachers
+        of_rows = queries * (_FLOAT_BYTES * len(task.features) + _MORE_QUERY_BYTES)
+        if queries and max(of_all, of_rows) > frames.MOST_BYTES:
+            raise TooManyRows(
+                f"{queries:,} new rows would make messages of {max(of_all, of_rows):,} bytes, and "
+                f"{frames.MOST_BYTES:,} can be sent; send fewer rows at once"
+            )
+
     async def _require_allowed(self, querier: str, wanted: int) -> None:
         left = await self.left(querier)
         if wanted > left:
@@ -188,10 +214,9 @@ class Jobs:
             )
 
     async def _status_from_store(self, job: Job, status: JobStatus) -> JobStatus:
-        outcome = await self._runner.ask(Aggregator.outcome, job.batch)
-        if isinstance(outcome, Transcript):
-            return replace(status, stage=Stage.RELEASED)
-        if isinstance(outcome, Abort):
+        stored = await self._get(job.batch, _OUTCOME)
+        if stored is not None and kind_of(stored) == Abort.KIND:
+            outcome = decode(stored, Abort)
             return replace(
                 status,
                 stage=Stage.ABORTED,
@@ -199,6 +224,8 @@ class Jobs:
                 missing=outcome.missing,
                 culprits=outcome.culprits,
             )
+        if stored is not None:
+            return replace(status, stage=Stage.RELEASED)
         if await self._get(job.batch, _LIST) is not None:
             return replace(status, stage=Stage.SHARES)
         if await self._get(job.batch, _REQUEST) is None and self._clock() > job.deadline:
@@ -206,13 +233,27 @@ class Jobs:
             return replace(status, stage=Stage.ABORTED, reason=reason)
         return status
 
-    async def _released(self, job: Job) -> Transcript:
-        outcome = await self._runner.ask(Aggregator.outcome, job.batch)
-        if isinstance(outcome, Abort):
-            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
-        if outcome is None:
+    async def _released(self, job: Job) -> bytes:
+        """The transcript as it is in the store: reading one takes seconds, so it is not read."""
+        stored = await self._get(job.batch, _OUTCOME)
+        if stored is None:
             raise NotReleased("this job is still under way; ask for its status, and again later")
-        return outcome
+        if kind_of(stored) == Abort.KIND:
+            outcome = decode(stored, Abort)
+            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
+        return stored
+
+    async def _read_answers(self, job: Job) -> tuple[Answer, ...]:
+        """One transcript at a time, and not in the aggregator's thread, where batches wait."""
+        async with self._reading:
+            if job.batch not in self._read:
+                stored = await self._released(job)
+                transcript = await asyncio.to_thread(decode, stored, Transcript)
+                await self._runner.ask(Aggregator.learn, transcript)
+                self._read[job.batch] = transcript.answers
+                if len(self._read) > _MOST_READ:
+                    self._read.popitem(last=False)
+            return self._read[job.batch]
 
     async def _own(self, querier: str, identifier: JobId) -> Job:
         job = await self._find(identifier)
@@ -228,15 +269,21 @@ class Jobs:
         return await asyncio.to_thread(self._store.get, key, kind)
 
     async def _catch_up(self) -> None:
-        """Count the jobs that were stored since last time, by whatever gateway."""
+        """Count the jobs that were stored since last time, by whatever gateway.
+
+        One that was slow to commit appears among those that were counted, so look back a little.
+        """
         async with self._counting:
-            keys = await asyncio.to_thread(self._store.having, _JOB)
-            for key in keys[self._counted :]:
+            start = max(0, max(self._counted, default=0) - _LOOK_BACK)
+            for position, key in await asyncio.to_thread(self._store.put_since, _JOB, start):
+                if position in self._counted:
+                    continue
                 job = await self._find(JobId(key))
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
-                self._counted += 1
+                self._counted.add(position)
+            self._counted = {each for each in self._counted if each >= start}
 
 
 def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:

@@ -38,6 +38,9 @@ _CLIENT = {
 }
 """What libpq gets unless the url says otherwise: a server that vanished is noticed."""
 
+_ELSEWHERE = {"hostaddr", "service"}
+"""Other words, in a url or the environment, by which libpq is told where the server is."""
+
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 _SETTINGS = sql.text(
@@ -84,9 +87,14 @@ def read_url(url: str, *, default_schema: str) -> Place:
 
 
 def _is_local(url: sql.URL) -> bool:
-    """Whether a password and what is stored stay on this machine."""
-    host = url.host or url.query.get("host") or "/"
-    return isinstance(host, str) and (host.startswith("/") or host in _LOCAL_HOSTS)
+    """Whether a password and what is stored stay on this machine, as libpq would connect."""
+    if _ELSEWHERE & url.query.keys() or any(
+        f"PG{name.upper()}" in os.environ for name in _ELSEWHERE
+    ):
+        return False
+    said = url.host or url.query.get("host") or os.environ.get("PGHOST") or "/"
+    hosts = said.split(",") if isinstance(said, str) else said
+    return all(host.startswith("/") or host in _LOCAL_HOSTS for host in hosts)
 
 
 class PostgresDatabase:

@@ -52,6 +52,20 @@ class PostgresBatchStore:
         with self._database.transaction() as connection:
             return tuple(connection.execute(question).scalars())
 
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        """Position and key of what was put of this kind, from this position on, in order.
+
+        A position is drawn when a row is put, and seen when it is committed: in another order.
+        """
+        kept = self._kept.c
+        question = (
+            sql.select(kept.position, kept.key)
+            .where(kept.kind == kind, kept.position >= position)
+            .order_by(kept.position)
+        )
+        with self._database.transaction() as connection:
+            return tuple((row.position, row.key) for row in connection.execute(question))
+
     def close(self) -> None:
         """Let go of the connection."""
         self._database.close()

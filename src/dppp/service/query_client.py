@@ -14,7 +14,12 @@ from typing import Any
 
 import httpx
 
-from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.errors import DpppError, GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import input_digest
+from dppp.protocol.task import Task
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode
 
 Rows = Sequence[Sequence[float]]
 Report = Callable[[int, str], None]
@@ -199,6 +204,34 @@ def ask_in_parts(
             raise
         yield part, gateway.labels(batch), gateway.transcript(batch)
         report(part.start + part.count, "released")
+
+
+def count_in_transcript(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int:
+    """How many of these rows have their label in the transcript; one that differs is refused.
+
+    That the transcript itself holds is for `dppp verify`. Rows that are not in it were released
+    before.
+    """
+    try:
+        transcript = decode(data, Transcript)
+        task = decode(transcript.task, Task)
+        digests = [input_digest(each) for each in encode_inputs(rows, len(task.features))]
+    except DpppError as error:
+        raise GatewayError(f"the gateway's transcript is none of these rows: {error}") from error
+    names = task.class_names
+    answers = {
+        query.digest: Labelled(
+            label=None if answer.label is None else names[answer.label], counts=answer.counts
+        )
+        for query, answer in zip(transcript.queries, transcript.answers, strict=True)
+    }
+    for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
+        if answers.get(digest, labelled) != labelled:
+            raise GatewayError(
+                f"the gateway says another label or other counts for row {place} of the batch than "
+                "its own transcript; trust neither, and tell the teachers"
+            )
+    return sum(digest in answers for digest in digests)
 
 
 def _words(state: dict[str, Any]) -> str:

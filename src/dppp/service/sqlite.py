@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,7 +26,10 @@ Translate = Callable[[SqliteError], DpppError]
 
 
 class SqliteFile:
-    """A connection that outlives neither its process nor a failed commit; but see `_commit`."""
+    """A connection that outlives neither its process nor a failed commit.
+
+    After a failed commit the next transaction opens the file again, and so reads what is in it.
+    """
 
     def __init__(
         self,
@@ -42,17 +45,14 @@ class SqliteFile:
         """
         self._path = path
         self._translate = translate
+        self._require = require
+        self._is_read_only = mode == "ro"
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
+        self._begin = "BEGIN" if self._is_read_only else "BEGIN IMMEDIATE"
+        self._has_failed = False
         with translated(translate):
-            self.connection = connect(path, mode=mode)
-            try:
-                require(self.connection)
-                _prepare(self.connection, is_read_only=mode == "ro")
-            except BaseException:
-                self.connection.close()
-                raise
+            self.connection = self._open(mode)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -66,6 +66,9 @@ class SqliteFile:
                 "SQLite forbids to use it); open it in each process anew"
             )
         with self._lock, translated(self._translate):
+            if self._has_failed:
+                self.connection = self._open("rw")
+                self._has_failed = False
             self.connection.execute(self._begin)
             try:
                 yield self.connection
@@ -78,26 +81,38 @@ class SqliteFile:
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
+            self._has_failed = False
             self.connection.close()
 
-    def _commit(self) -> None:
-        """After a failed commit nobody knows what reached the disk, so the connection ends here.
+    def _open(self, mode: str) -> sqlite3.Connection:
+        connection = connect(self._path, mode=mode)
+        try:
+            self._require(connection)
+            _prepare(connection, is_read_only=self._is_read_only)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
-        But for a full disk: then the log could not be written, and all is as before. Should a crash
-        find the end of it written after all, a charge is there whose ballot never left.
-        """
+    def _commit(self) -> None:
+        """After a failed commit nobody knows what reached the disk, so the connection ends here."""
         try:
             self.connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
-                self.connection.close()
-            elif self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._has_failed = True
+            self.connection.close()
             raise
 
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """A connection on which transactions are begun and ended by hand."""
+    """A connection on which transactions are begun and ended by hand.
+
+    A new file is for its owner's eyes: an aggregator's holds what queriers asked. SQLite gives the
+    files beside it the same mode.
+    """
+    if mode == "rwc":
+        with suppress(OSError):  # it is there already, or SQLite will say what is wrong
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
         uri=True,

@@ -72,6 +72,15 @@ class SqliteBatchStore:
             ).fetchall()
         return tuple(key for (key,) in rows)
 
+    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+        """Position and key of what was put of this kind, from this position on, in order."""
+        with self._file.transaction() as connection:
+            rows = connection.execute(
+                "SELECT position, key FROM kept WHERE kind = ? AND position >= ? ORDER BY position",
+                (kind, position),
+            ).fetchall()
+        return tuple(rows)
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()

@@ -17,11 +17,12 @@ from contextlib import suppress
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, LedgerError, WireError
-from dppp.protocol.messages import BatchRequest
+from dppp.protocol.messages import BallotList, BatchRequest, ProofRequest
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker import Broker, Subjects
-from dppp.service.frames import Reassembly, read_frame, split_message
+from dppp.service.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.sparingly import Sparingly
 from dppp.service.teacher_metrics import TeacherMetrics
 
 log = logging.getLogger("dppp.teacher")
@@ -29,6 +30,7 @@ log = logging.getLogger("dppp.teacher")
 PRESENCE = "presence"
 _PRESENCE_SECONDS = 3
 _MOST_WAITING = 256
+_KINDS = (BatchRequest.KIND, BallotList.KIND, ProofRequest.KIND)
 _WORKER = re.compile(r"[0-9a-f]{16}")
 
 
@@ -51,6 +53,8 @@ class TeacherStation:
         self._clock = clock
         self._reassembly = {subject: Reassembly() for subject in self._inbound}
         self._waiting: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue(_MOST_WAITING)
+        self._waiting_bytes = 0
+        self._drops = Sparingly()
         self._in_work: set[tuple[bytes, str]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
         self._loops: list[asyncio.Task[None]] = []
@@ -97,31 +101,35 @@ class TeacherStation:
                 return
             data = self._reassembly[message.subject].take(frame)
         except WireError as error:
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": str(error)})
+            self._drop(str(error))
             return
         if data is not None:
             self._queue(data, message.reply)
 
     def _queue(self, data: bytes, worker: str) -> None:
         if not _WORKER.fullmatch(worker):
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": "it does not say whom to answer"})
+            self._drop("it does not say whom to answer")
             return
         key = (hashlib.sha256(data).digest(), worker)
         if key in self._in_work:
             return
-        try:
-            self._waiting.put_nowait((data, worker))
-        except asyncio.QueueFull:
-            self._metrics.dropped.inc()
-            log.warning("message dropped", extra={"reason": "too many are waiting"})
+        is_too_much = self._waiting_bytes + len(data) > MOST_BYTES and not self._waiting.empty()
+        if is_too_much or self._waiting.full():
+            self._drop("too many are waiting")
             return
+        self._waiting.put_nowait((data, worker))
+        self._waiting_bytes += len(data)
         self._in_work.add(key)
+
+    def _drop(self, reason: str) -> None:
+        self._metrics.dropped.inc()
+        if times := self._drops.times("message"):
+            log.warning("message dropped", extra={"reason": reason, "times": times})
 
     async def _answer_all(self) -> None:
         while True:
             data, worker = await self._waiting.get()
+            self._waiting_bytes -= len(data)
             answer = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answer, data
             )
@@ -135,7 +143,8 @@ class TeacherStation:
     def _answer(self, data: bytes) -> bytes | None:
         kind = "unknown"
         try:
-            kind = kind_of(data)
+            if (said := kind_of(data)) in _KINDS:  # what anybody may write makes no new metrics
+                kind = said
             with self._metrics.seconds.labels(kind).time():
                 answer = self._teacher.handle(data, now=int(self._clock()))
         except DpppError as error:
