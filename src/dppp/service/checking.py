@@ -7,7 +7,7 @@ from dppp.service.gateway_models import Verification
 
 def check_transcript(transcript: bytes, *, insecure_testing: bool = False) -> Verification:
     """Every check of `dppp verify`, and which of them hold."""
-    command = "dppp verify release.transcript"
+    command = "dppp verify release.transcript --task THE-ID-THAT-A-TEACHER-TOLD-YOU"
     try:
         found = verify_transcript(transcript, insecure_testing=insecure_testing)
     except TranscriptError as error:
