@@ -52,7 +52,7 @@ def test_accuracy_against_delta_says_whether_epsilon_matters_more(tmp_path, few_
         f"reproduce accuracy-delta --dataset breast-cancer --out {tmp_path} --repetitions 3"
     )
     assert result.returncode == 0, result.stderr
-    assert "ε moves accuracy by" in " ".join(result.stdout.split())
+    assert "ε moves accuracy by so much, and δ at ε = 0.5:" in " ".join(result.stdout.split())
     assert (tmp_path / "accuracy-delta-breast-cancer.png").is_file()
 
 

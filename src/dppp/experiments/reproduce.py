@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from dppp.experiments.claims import Claim, check_claims
+from dppp.experiments.claims import Claim, check_delta_claims, check_epsilon_claims
 from dppp.experiments.curves import (
     DELTA,
     FIXED_EPSILONS,
@@ -97,7 +97,7 @@ def reproduce_epsilon(
         table=table,
         figure=figure,
         rows=rows,
-        claims=check_claims(rows, dataset=dataset),
+        claims=check_epsilon_claims(rows, dataset=dataset),
         encrypted=points,
         seconds=seconds,
     )
@@ -119,11 +119,11 @@ def reproduce_delta(
     other = by_epsilon or accuracy_by_epsilon(votes, repetitions=repetitions, seed=seed)
     name = f"accuracy-delta-{dataset}"
     epsilon = FIXED_EPSILONS[dataset]
-    claims = [claim for claim in check_claims(other, rows, dataset=dataset) if "δ" in claim.claim]
+    claims = check_delta_claims(other, rows)
     return Artefact(
         command="accuracy-delta",
         dataset=dataset,
-        shows=shows_delta(claims, epsilon),
+        shows=shows_delta(other, rows, epsilon),
         table=write_rows(rows, out / f"{name}.csv"),
         figure=draw_accuracy(
             rows,
