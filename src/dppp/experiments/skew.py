@@ -5,9 +5,8 @@ vote. Its ballot and its noise are there all the same, so nothing shows but in t
 the promise is the same: a vote that appears or vanishes moves one count, not two.
 """
 
-import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 from dppp.errors import InputError, MissingExtraError
 from dppp.experiments.curves import DELTA, SEED, Row, measure
 from dppp.experiments.figures import new_figure, save
-from dppp.experiments.frameworks import Framework, best_certificate, trust_of
-from dppp.experiments.mechanisms import noisy_plurality, plurality
+from dppp.experiments.frameworks import Framework, best_certificate, non_private, trust_of
+from dppp.experiments.mechanisms import noisy_plurality
 from dppp.experiments.skew_split import SIZES
-from dppp.experiments.skewed_teachers import Arrays, SkewRecipe, vote_on_skewed_connections
-from dppp.experiments.stored_votes import NO_VOTE, StoredVotes, cached_arrays, recipe_path
+from dppp.experiments.skewed_teachers import SkewRecipe, vote_on_skewed_connections
+from dppp.experiments.stored_votes import NO_VOTE, Arrays, StoredVotes, cached_arrays, recipe_path
 from dppp.privacy.certificate import Promise
 
 ALPHAS = (0.1, 0.3, 1.0, 10.0)
@@ -119,16 +118,14 @@ def silenced(found: Arrays, dataset: str, threshold: float | None) -> StoredVote
         votes = np.where(confidence < threshold, np.uint8(NO_VOTE), votes)
     truth = np.asarray(found["truth"], np.uint8)
     classes = 10 if dataset == "mnist" else 2
-    return StoredVotes(
-        dataset=dataset, classes=classes, votes=votes, truth=truth, centralised=truth
-    )
+    return StoredVotes(dataset=dataset, classes=classes, votes=votes, truth=truth)
 
 
 def _frameworks(votes: StoredVotes) -> list[Framework]:
     promise = Promise(epsilon=EPSILON, delta=DELTA, queries=1, classes=votes.classes)
     certificate = best_certificate(promise, trust_of(votes.teachers, HONEST_FRACTION))
     return [
-        Framework(framework="distributed", release=plurality(votes)),
+        *non_private(votes),
         Framework(
             framework="dppp-best",
             noise=certificate.noise.name,
@@ -159,15 +156,6 @@ def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: flo
         accuracy_std=row.accuracy_std,
         repetitions=row.repetitions,
     )
-
-
-def write_skew(rows: Sequence[SkewRow], path: Path) -> Path:
-    """One line a row."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(SkewRow)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-    return path
 
 
 def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
