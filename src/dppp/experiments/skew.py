@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dppp.errors import InputError, MissingExtraError
 from dppp.experiments.curves import DELTA, SEED, Row, measure
-from dppp.experiments.figures import new_figure, save
+from dppp.experiments.figures import BLUE, VERMILION, name_axes, new_figure, save
 from dppp.experiments.frameworks import Framework, best_certificate, non_private, trust_of
 from dppp.experiments.mechanisms import noisy_plurality
 from dppp.experiments.skew_split import SIZES
@@ -161,23 +161,20 @@ def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: flo
 def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
     """One panel a dataset: accuracy against α, solid with the remedy, dotted without."""
     datasets = list(dict.fromkeys(row.dataset for row in rows))
-    figure, panels = new_figure(4.6 * len(datasets), 4.4, len(datasets))
+    figure, panels = new_figure(4.4 * len(datasets), 4.8, 1, len(datasets))
     for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):
         own = [row for row in rows if row.dataset == dataset]
-        for colour, sizes in zip(("tab:green", "tab:blue"), SIZES, strict=True):
+        for colour, sizes in zip((BLUE, VERMILION), SIZES, strict=True):
             for remedy in (True, False):
                 chosen = [row for row in own if (row.sizes, row.remedy) == (sizes, remedy)]
                 _draw_dealing(axes, chosen, colour)
         axes.set_xscale("log")
-        ticks = sorted({row.alpha for row in own})
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
+        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3;\nfaint: no noise"
+        name_axes(axes, title, {row.alpha for row in own})
         axes.set_xlabel("α of the Dirichlet label skew (small: skewed)")
         axes.set_ylabel("right labels, %")
-        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3;\nfaint: no noise"
-        axes.set_title(title, fontsize="medium", loc="left")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small", loc="lower right")
+    handles, labels = np.atleast_1d(panels)[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
     return save(figure, path)
 
 
