@@ -111,5 +111,5 @@ def test_a_dataset_that_is_nowhere_says_where_to_put_it(tmp_path, monkeypatch):
 def test_the_command_knows_the_datasets_and_defaults_of_the_experiments():
     assert command.DATASETS == ensembles.DATASETS
     assert tuple(skew.RECIPES) == command.SKEWED
-    assert overhead.TEACHERS == (20, 100, 250)
-    assert overhead.MODULUS_BITS == (1024, 2048)
+    assert (command.TEACHERS, command.MODULUS_BITS) == (overhead.TEACHERS, overhead.MODULUS_BITS)
+    assert (command.REPETITIONS, command.SEED) == (curves.REPETITIONS, curves.SEED)
