@@ -289,6 +289,7 @@ def main(arguments: Sequence[str]) -> None:
         raise SystemExit("usage: python -m dppp.experiments.student_curve OUT")
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
+    _say("votes of 250 teachers: from the cache, or trained now, which takes many minutes")
     runs: list[Run] = []
     for run in measure(mnist_ensemble(), mnist_method()):
         runs.append(run)
