@@ -126,6 +126,13 @@ def test_what_fewer_honest_teachers_cost_is_said_to_be_most_where_epsilon_is_sma
     assert broken in failed(made_up(accuracy))
 
 
+def test_a_cost_that_cannot_be_told_from_none_is_not_a_slight_one():
+    def accuracy(kind, epsilon):
+        return 0.94 - 1e-5 * (kind[3] == 2 / 3)
+
+    assert "γ = 2/3 slightly below γ = 1 (best family)" in failed(made_up(accuracy))
+
+
 def test_breast_cancer_is_said_to_need_more_than_the_others():
     assert any(
         "needs more than ε = 0.05" in claim for claim in failed(made_up(), dataset="breast-cancer")

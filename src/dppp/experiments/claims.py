@@ -141,7 +141,7 @@ def _fewer_honest_costs_little(rows: Sequence[Row], calibration: str) -> list[Cl
             Claim(
                 claim=f"γ = 2/3 slightly below γ = 1 ({name})",
                 calibration=calibration,
-                holds=found.below == 0 and 0 < found.largest_lead <= SLIGHTLY,
+                holds=found.above > found.below == 0 and found.largest_lead <= SLIGHTLY,
                 detail=f"γ = 1 is {found}; slightly is up to {100 * SLIGHTLY:.0f}",
             ),
             Claim(
