@@ -52,7 +52,7 @@ def test_accuracy_against_delta_says_whether_epsilon_matters_more(tmp_path, few_
         f"reproduce accuracy-delta --dataset breast-cancer --out {tmp_path} --repetitions 3"
     )
     assert result.returncode == 0, result.stderr
-    assert "ε moves accuracy by" in " ".join(result.stdout.split())
+    assert "ε moves accuracy by so much, and δ at ε = 0.5:" in " ".join(result.stdout.split())
     assert (tmp_path / "accuracy-delta-breast-cancer.png").is_file()
 
 
@@ -111,5 +111,5 @@ def test_a_dataset_that_is_nowhere_says_where_to_put_it(tmp_path, monkeypatch):
 def test_the_command_knows_the_datasets_and_defaults_of_the_experiments():
     assert command.DATASETS == ensembles.DATASETS
     assert tuple(skew.RECIPES) == command.SKEWED
-    assert overhead.TEACHERS == (20, 100, 250)
-    assert overhead.MODULUS_BITS == (1024, 2048)
+    assert (command.TEACHERS, command.MODULUS_BITS) == (overhead.TEACHERS, overhead.MODULUS_BITS)
+    assert (command.REPETITIONS, command.SEED) == (curves.REPETITIONS, curves.SEED)

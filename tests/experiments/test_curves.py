@@ -1,4 +1,4 @@
-"""Rows of the figures: a rerun agrees, a table reads back, figures say what is not certified."""
+"""Rows of the figures: a rerun agrees, a table holds them, figures say what is not certified."""
 
 import csv
 
@@ -6,13 +6,9 @@ import pytest
 from tests.experiments.tables import made_up_votes
 
 from dppp.errors import InputError
-from dppp.experiments.curves import (
-    accuracy_by_delta,
-    accuracy_by_epsilon,
-    read_rows,
-    write_rows,
-)
+from dppp.experiments.curves import accuracy_by_delta, accuracy_by_epsilon
 from dppp.experiments.figures import STYLES, draw_accuracy, draw_curve, new_figure
+from dppp.experiments.tables import write_table
 
 COLUMNS = (
     "framework,noise,calibration,honest_fraction,epsilon,delta,certified,accuracy_mean,"
@@ -40,12 +36,20 @@ def test_a_row_does_not_depend_on_which_others_are_asked_for(votes, rows):
     assert alone == [row for row in rows if row.epsilon in (None, 1.0)]
 
 
-def test_a_table_has_the_columns_that_were_agreed_on_and_reads_back(rows, tmp_path):
-    path = write_rows(rows, tmp_path / "rows.csv")
+def test_a_table_has_the_columns_that_were_agreed_on_and_every_value(rows, tmp_path):
+    path = write_table(rows, tmp_path / "rows.csv")
     assert path.read_text().splitlines()[0] == COLUMNS
-    assert read_rows(path) == rows
     with path.open() as file:
-        assert {row["certified"] for row in csv.DictReader(file)} == {"true", "false"}
+        lines = list(csv.DictReader(file))
+    assert [line["epsilon"] for line in lines] == [str(row.epsilon or "") for row in rows]
+    assert [float(line["accuracy_mean"]) for line in lines] == [row.accuracy_mean for row in rows]
+    assert [line["certified"] == "true" for line in lines] == [row.certified for row in rows]
+    assert {line["certified"] for line in lines} == {"true", "false"}
+
+
+def test_a_table_that_cannot_be_written_is_said_in_one_line(rows, tmp_path):
+    with pytest.raises(InputError, match="cannot write"):
+        write_table(rows, tmp_path)
 
 
 def test_more_budget_makes_every_private_framework_better(rows):

@@ -7,10 +7,11 @@ from tests.experiments.test_svm_teachers import connections
 from dppp.errors import InputError
 from dppp.experiments.nsl_kdd import NslKdd
 from dppp.experiments.shows import shows_skew
-from dppp.experiments.skew import draw_skew, measure_skew, rows_of, silenced, write_skew
+from dppp.experiments.skew import draw_skew, measure_skew, rows_of, silenced
 from dppp.experiments.skew_split import split_skewed, teacher_sizes
 from dppp.experiments.skewed_teachers import SkewRecipe, vote_on_skewed_connections
 from dppp.experiments.stored_votes import NO_VOTE
+from dppp.experiments.tables import write_table
 
 LABELS = np.repeat(np.arange(5), 400).astype(np.uint8)
 
@@ -81,5 +82,5 @@ def test_rows_are_certified_with_and_without_the_remedy(found, tmp_path):
     assert [row.certified for row in rows] == [False, True, False, True]
     assert rows[0].silent == 0 < rows[2].silent
     assert "α = 0.1. nsl-kdd-20, equal sizes" in shows_skew(rows)
-    assert len(write_skew(rows, tmp_path / "skew.csv").read_text().splitlines()) == 5
+    assert len(write_table(rows, tmp_path / "skew.csv").read_text().splitlines()) == 5
     assert draw_skew(rows, tmp_path / "skew.png").stat().st_size > 5_000

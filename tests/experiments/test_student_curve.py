@@ -20,8 +20,8 @@ from dppp.experiments.student_curve import (
     measure,
     mnist_method,
     noisy_labels,
-    write_csv,
 )
+from dppp.experiments.tables import write_table
 from dppp.privacy.noise import Skellam
 
 
@@ -98,7 +98,7 @@ def test_no_half_of_the_images_measures_with_the_number_that_it_chose(runs):
 
 
 def test_the_table_holds_every_run_and_the_figure_every_point(runs, tmp_path):
-    write_csv(runs, tmp_path / "student.csv")
+    write_table(runs, tmp_path / "student.csv")
     with (tmp_path / "student.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["label_accuracy"]) for row in rows] == [run.label_accuracy for run in runs]

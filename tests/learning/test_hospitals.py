@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from dppp.errors import InputError
 from dppp.learning.hospitals import (
     Hospitals,
     compare_in_this_run,
@@ -49,6 +50,11 @@ def test_another_seed_deals_and_holds_out_otherwise(hospitals: Hospitals) -> Non
     assert not np.array_equal(other.patients, hospitals.patients)
     again = open_hospitals()
     assert np.array_equal(again.votes(114), hospitals.votes(114))
+
+
+def test_more_hospitals_than_records_are_refused() -> None:
+    with pytest.raises(InputError, match="569 records are too few for 456 teachers"):
+        open_hospitals(456)
 
 
 def test_a_hospital_that_saw_one_class_always_says_it() -> None:

@@ -18,7 +18,10 @@ def served() -> Iterator[Served]:
         yield served
 
 
-@pytest.mark.parametrize("authorization", [None, "Bearer x", "Bearer", "Basic x", f"Basic {ALICE}"])
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "Bearer x", "Bearer", "Basic x", pytest.param(f"Basic {ALICE}", id="another scheme")],
+)
 def test_a_strangers_body_is_not_waited_for(served: Served, authorization: str | None) -> None:
     host, port = served.address.removeprefix("http://").split(":")
     head = "POST /api/batches HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n"

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from dppp.cli.extras import require_scikit_learn, require_service
 from dppp.cli.output import JsonOption, emit
+from dppp.cli.promise_options import ColludersOption, DropoutsOption
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def up(
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
     queries: Annotated[int, typer.Option(help="Queries in all.")] = 100,
-    colluders: Annotated[int | None, typer.Option(help="(default: teachers // 5)")] = None,
-    dropouts: Annotated[int | None, typer.Option(help="(default: teachers // 10)")] = None,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     s: Annotated[int, typer.Option(help="Damgard-Jurik's s; 4 for large batches.")] = 1,
     as_json: JsonOption = False,
 ) -> None:

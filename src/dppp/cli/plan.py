@@ -13,6 +13,13 @@ from dppp.cli.files import read_bytes
 from dppp.cli.output import JsonOption, emit
 from dppp.cli.plan_tables import show_plan
 from dppp.cli.progress import waiting
+from dppp.cli.promise_options import (
+    ColludersOption,
+    DeltaOption,
+    DropoutsOption,
+    EpsilonOption,
+    QueriesOption,
+)
 from dppp.errors import InputError
 
 LABEL = "label"
@@ -31,15 +38,11 @@ def plan(
         Path | None,
         typer.Option(help="CSV: a row a query, a column a teacher, maybe a column `label`."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Total ε, greater than 0.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Total δ, between 0 and 1.")] = 1e-5,
-    queries: Annotated[int, typer.Option(help="Queries that the total covers.")] = 100,
-    colluders: Annotated[
-        int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5)")
-    ] = None,
-    dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
-    ] = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 1e-5,
+    queries: QueriesOption = 100,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     classes: Annotated[
         int | None, typer.Option(help="Classes to vote on. (default: 10, or those of --votes)")
     ] = None,

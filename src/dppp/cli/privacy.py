@@ -21,15 +21,18 @@ from dppp.cli.noise_options import (
 )
 from dppp.cli.output import JsonOption, emit
 from dppp.cli.privacy_tables import show_certificate, show_compared, show_object
+from dppp.cli.promise_options import (
+    ClassesOption,
+    ColludersOption,
+    DeltaOption,
+    DropoutsOption,
+    EpsilonOption,
+    QueriesOption,
+)
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.privacy.noise import Noise
-
-EpsilonOption = Annotated[float, typer.Option(help="Total ε, greater than 0.")]
-DeltaOption = Annotated[float, typer.Option(help="Total δ, between 0 and 1.")]
-QueriesOption = Annotated[int, typer.Option(help="Queries that the total covers.")]
-ClassesOption = Annotated[int, typer.Option(help="Classes to vote on.")]
 
 
 def calibrate(
@@ -41,12 +44,8 @@ def calibrate(
         str, typer.Option(help="auto (least variance) or one of the four families.")
     ] = "auto",
     queries: QueriesOption = 1,
-    colluders: Annotated[
-        int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5)")
-    ] = None,
-    dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
-    ] = None,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     classes: ClassesOption = 10,
     calibration: Annotated[str, typer.Option(help="exact or paper.")] = "exact",
     compare: Annotated[

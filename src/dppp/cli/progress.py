@@ -1,6 +1,6 @@
-"""Progress bars for long work, on standard error so that output stays clean."""
+"""Progress bars for long work, on standard error, where somebody watches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,7 @@ _STAGES = {
 @contextmanager
 def federation_progress() -> "Iterator[Report]":
     """A bar for each stage of a batch; says nothing where nobody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    bars = Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bars:
+    with _bars() as bars:
         stages = {}
 
         def report(kind: str, done: int, total: int) -> None:
@@ -38,6 +29,27 @@ def federation_progress() -> "Iterator[Report]":
             bars.update(stages[kind], completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def counted_progress(what: str) -> Iterator[Callable[[int, int], object]]:
+    """One bar, to be told how much is done of how much."""
+    with _bars() as bars:
+        bar = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+def _bars() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 @contextmanager

@@ -3,28 +3,32 @@
 The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from dppp.cli.extras import load_pyplot
 from dppp.cli.files import make_folder
 from dppp.cli.output import JsonOption, emit
+from dppp.cli.progress import counted_progress
 from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from dppp.experiments.reproduce import Artefact, Report
+    from dppp.experiments.reproduce import Artefact
 
 app = typer.Typer(help="The paper's experiments (needs the extra `experiments`; MNIST also torch).")
 
+# The experiments' own, again here since importing those takes seconds; a test compares them.
 DATASETS = ("mnist", "nsl-kdd-20", "nsl-kdd-20-official-test", "breast-cancer")
 SKEWED = ("mnist", "nsl-kdd-20")
+REPETITIONS = 20
+SEED = 1
+TEACHERS = (20, 100, 250)
+MODULUS_BITS = (1024, 2048)
 
 DatasetOption = Annotated[str, typer.Option(help=f"One of {', '.join(DATASETS)}.")]
 OutOption = Annotated[Path, typer.Option(help="The folder for CSV, PNG and HTML.")]
@@ -43,15 +47,15 @@ def accuracy_epsilon(
     *,
     dataset: DatasetOption,
     out: OutOption,
-    repetitions: RepetitionsOption = 20,
-    seed: SeedOption = 1,
+    repetitions: RepetitionsOption = REPETITIONS,
+    seed: SeedOption = SEED,
     encrypted: EncryptionOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Accuracy of every framework against ε, with δ = 1e-3 a query."""
     steps = _steps()
     _check(dataset, DATASETS, out, repetitions)
-    with _progress(f"accuracy-epsilon {dataset}") as report:
+    with counted_progress(f"accuracy-epsilon {dataset}") as report:
         made = steps.reproduce_epsilon(
             dataset,
             out,
@@ -68,14 +72,14 @@ def accuracy_delta(
     *,
     dataset: DatasetOption,
     out: OutOption,
-    repetitions: RepetitionsOption = 20,
-    seed: SeedOption = 1,
+    repetitions: RepetitionsOption = REPETITIONS,
+    seed: SeedOption = SEED,
     as_json: JsonOption = False,
 ) -> None:
     """Accuracy of every framework against δ, at ε = 0.05 (Breast Cancer 0.5) a query."""
     steps = _steps()
     _check(dataset, DATASETS, out, repetitions)
-    with _progress(f"accuracy-delta {dataset}") as report:
+    with counted_progress(f"accuracy-delta {dataset}") as report:
         made = steps.reproduce_delta(
             dataset, out, repetitions=repetitions, seed=seed, report=report
         )
@@ -87,21 +91,23 @@ def overhead(
     *,
     out: OutOption,
     teachers: Annotated[
-        list[int] | None, typer.Option(help="Again for more. (default: 20, 100, 250)")
+        list[int] | None,
+        typer.Option(help=f"Again for more. (default: {', '.join(map(str, TEACHERS))})"),
     ] = None,
     modulus_bits: Annotated[
-        list[int] | None, typer.Option(help="Again for more. (default: 1024, 2048)")
+        list[int] | None,
+        typer.Option(help=f"Again for more. (default: {', '.join(map(str, MODULUS_BITS))})"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time and bytes of a teacher and the aggregator, against N and the length of the key."""
     steps = _steps()
     _check(None, DATASETS, out, 1)
-    with _progress("overhead") as report:
+    with counted_progress("overhead") as report:
         made = steps.reproduce_overhead(
             out,
-            teachers=teachers or (20, 100, 250),
-            modulus_bits=modulus_bits or (1024, 2048),
+            teachers=teachers or TEACHERS,
+            modulus_bits=modulus_bits or MODULUS_BITS,
             report=report,
         )
     _finish(made.to_json(), [made], as_json)
@@ -114,14 +120,14 @@ def skew(
     dataset: Annotated[
         str | None, typer.Option(help="mnist or nsl-kdd-20. (default: both)")
     ] = None,
-    repetitions: RepetitionsOption = 20,
-    seed: SeedOption = 1,
+    repetitions: RepetitionsOption = REPETITIONS,
+    seed: SeedOption = SEED,
     as_json: JsonOption = False,
 ) -> None:
     """Accuracy when teachers' records are unbalanced and not alike, and a remedy."""
     steps = _steps()
     _check(dataset, SKEWED, out, repetitions)
-    with _progress("skew") as report:
+    with counted_progress("skew") as report:
         made = steps.reproduce_skew(
             (dataset,) if dataset else SKEWED,
             out,
@@ -137,17 +143,17 @@ def everything(
     *,
     out: OutOption,
     dataset: Annotated[str | None, typer.Option(help="One only. (default: all)")] = None,
-    repetitions: RepetitionsOption = 20,
-    seed: SeedOption = 1,
+    repetitions: RepetitionsOption = REPETITIONS,
+    seed: SeedOption = SEED,
     encrypted: EncryptionOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """Everything, and one HTML report with figures, tables and text."""
-    _check(dataset, DATASETS, out, repetitions)
     _steps()
+    _check(dataset, DATASETS, out, repetitions)
     from dppp.experiments.everything import reproduce_all  # noqa: PLC0415
 
-    with _progress("all") as report:
+    with counted_progress("all") as report:
         made = reproduce_all(
             (dataset,) if dataset else DATASETS,
             out,
@@ -156,7 +162,6 @@ def everything(
             with_encryption=encrypted,
             report=report,
         )
-
     _finish(made.to_json(), made.artefacts, as_json, last=f"report: {made.report}")
 
 
@@ -178,19 +183,6 @@ def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: 
     if repetitions < 1:
         raise InputError(f"repetitions must be 1 or more, got {repetitions}")
     make_folder(out)
-
-
-@contextmanager
-def _progress(title: str) -> "Iterator[Report]":
-    """A bar on standard error; says nothing where nobody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    is_watched = console.is_terminal
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not is_watched
-    ) as bars:
-        bar = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(bar, completed=done, total=total)
 
 
 def _finish(

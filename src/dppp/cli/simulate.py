@@ -11,6 +11,7 @@ from rich.table import Table
 from dppp.cli.extras import require_scikit_learn
 from dppp.cli.files import make_folder
 from dppp.cli.output import JsonOption, emit
+from dppp.cli.promise_options import ColludersOption, DropoutsOption
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ def simulate(
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
     queries: Annotated[int, typer.Option(help="Records to hold out and ask about.")] = 50,
-    colluders: Annotated[int | None, typer.Option(help="(default: teachers // 5)")] = None,
-    dropouts: Annotated[int | None, typer.Option(help="(default: teachers // 10)")] = None,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     noise: Annotated[str, typer.Option(help="auto or one of the four families.")] = "auto",
     cryptography: Annotated[
         bool, typer.Option(help="--no-cryptography: the same noisy sums, protecting nobody.")

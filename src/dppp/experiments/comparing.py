@@ -1,17 +1,23 @@
 """Curves taken from the rows of a figure, and one compared with another, point by point.
 
-Means of repetitions differ by chance, so one is above another only past four standard errors.
+Means of repetitions differ by chance, so one is above another only past four standard errors. The
+chance is that of the noise: one ensemble was trained for each dataset.
 """
 
+import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dppp.errors import InputError
 from dppp.experiments.curves import Row
+from dppp.experiments.frameworks import PAPER_FAMILIES
 
 COMPARABLE = 0.02
 """Points of accuracy, over 100; the paper does not say what it means by the word."""
-_STANDARD_ERRORS = 4
+STANDARD_ERRORS = 4
+GAMMAS = {"1": 1.0, "2/3": 2 / 3}
+"""Parts of the teachers that are honest, by the words for them."""
 
 Curve = tuple[Row, ...]
 
@@ -43,21 +49,25 @@ def compare(one: Curve, other: Curve) -> Comparison:
     """Point by point, at the same ε and δ."""
     if [(row.epsilon, row.delta) for row in one] != [(row.epsilon, row.delta) for row in other]:
         raise InputError("two curves can be compared at the same points only")
-    leads = [a.accuracy_mean - b.accuracy_mean for a, b in zip(one, other, strict=True)]
-    errors = [
-        _STANDARD_ERRORS * (_squared_error(a) + _squared_error(b)) ** 0.5
-        for a, b in zip(one, other, strict=True)
-    ]
-    told = list(zip(leads, errors, strict=True))
-    above = sum(lead > error for lead, error in told)
-    below = sum(-lead > error for lead, error in told)
+    pairs = list(zip(one, other, strict=True))
+    leads = [a.accuracy_mean - b.accuracy_mean for a, b in pairs]
+    above = sum(_is_above(a, b) for a, b in pairs)
+    below = sum(_is_above(b, a) for a, b in pairs)
     return Comparison(
         above=above,
-        tied=len(told) - above - below,
+        tied=len(pairs) - above - below,
         below=below,
         largest_lead=max(leads),
         largest_lag=max(-lead for lead in leads),
     )
+
+
+def mean_lead(one: Curve, other: Curve) -> tuple[float, float]:
+    """How far one curve is above another on average, and the standard error of that."""
+    pairs = list(zip(one, other, strict=True))
+    lead = sum(a.accuracy_mean - b.accuracy_mean for a, b in pairs) / len(pairs)
+    squares = sum(_squared_error(a) + _squared_error(b) for a, b in pairs)
+    return lead, math.sqrt(squares) / len(pairs)
 
 
 def curve(
@@ -91,12 +101,12 @@ def dppp_curves(rows: Sequence[Row], calibration: str) -> dict[str, Curve]:
     if calibration == "paper":
         return {
             f"{noise}, γ = {word}": curve(rows, "dppp", noise, "paper", honest)
-            for noise in ("binomial", "discrete-gaussian")
-            for word, honest in (("1", 1.0), ("2/3", 2 / 3))
+            for noise in PAPER_FAMILIES
+            for word, honest in GAMMAS.items()
         }
     return {
         f"best family, γ = {word}": curve(rows, "dppp-best", "best", "exact", honest)
-        for word, honest in (("1", 1.0), ("2/3", 2 / 3))
+        for word, honest in GAMMAS.items()
     }
 
 
@@ -111,7 +121,22 @@ def spread_of(points: Curve) -> float:
     return max(means) - min(means)
 
 
+def is_rising(points: Curve) -> bool:
+    """The last point is above the first, and no point is below the one before it."""
+    return _is_above(points[-1], points[0]) and not any(
+        _is_above(before, after) for before, after in itertools.pairwise(points)
+    )
+
+
+def _is_above(one: Row, other: Row) -> bool:
+    lead, error = mean_lead((one,), (other,))
+    return lead > STANDARD_ERRORS * error
+
+
 def _squared_error(row: Row) -> float:
+    """Of the mean; what one repetition is worth cannot be told from itself."""
+    if row.repetitions < 2:
+        return math.inf
     return row.accuracy_std**2 / row.repetitions
 
 

@@ -1,10 +1,8 @@
 """Accuracy of every framework against ε or δ, from stored votes, as rows of one table."""
 
-import csv
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -114,38 +112,4 @@ def measure(votes: StoredVotes, framework: Framework, repetitions: int, seed: in
         accuracy_mean=float(np.mean(right)),
         accuracy_std=float(np.std(right, ddof=1)) if repetitions > 1 else 0.0,
         repetitions=repetitions,
-    )
-
-
-def write_rows(rows: Iterable[Row], path: Path) -> Path:
-    """One line a row; nothing where there is no value."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({**asdict(row), "certified": str(row.certified).lower()})
-    return path
-
-
-def read_rows(path: Path) -> list[Row]:
-    """What `write_rows` wrote."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return [_read_row(cells) for cells in csv.DictReader(file)]
-
-
-def _read_row(cells: dict[str, str]) -> Row:
-    def number(name: str) -> float | None:
-        return float(cells[name]) if cells[name] else None
-
-    return Row(
-        framework=cells["framework"],
-        noise=cells["noise"],
-        calibration=cells["calibration"],
-        honest_fraction=number("honest_fraction"),
-        epsilon=number("epsilon"),
-        delta=number("delta"),
-        certified=cells["certified"] == "true",
-        accuracy_mean=float(cells["accuracy_mean"]),
-        accuracy_std=float(cells["accuracy_std"]),
-        repetitions=int(cells["repetitions"]),
     )

@@ -72,11 +72,6 @@ def run_encrypted(
     """
     started = time.process_time()
     certificate = _certificate(votes, epsilon, delta, family, calibration)
-    if not certificate.certified:
-        raise UncertifiedError(
-            f"{family} noise by the calibration {calibration} misses ε = {epsilon:g}, δ = {delta:g}"
-            f": its δ is {certificate.exact_delta:.2g}; only certified points are run for real"
-        )
     answers = _ask(votes, certificate, repetitions, modulus_bits, key)
     labels = np.array([answer.label for answer in answers])
     right = int((labels == np.tile(votes.truth, repetitions)).sum())
@@ -211,7 +206,13 @@ def _certificate(
     trust = trust_of(votes.teachers, HONEST_FRACTION)
     if family == "best":
         return best_certificate(promise, trust)
-    return calibrate_for(family, promise, trust, calibration=calibration)
+    certificate = calibrate_for(family, promise, trust, calibration=calibration)
+    if not certificate.certified:
+        raise UncertifiedError(
+            f"{family} noise by the calibration {calibration} misses ε = {epsilon:g}, δ = {delta:g}"
+            f": its δ is {certificate.exact_delta:.2g}; only certified points are run for real"
+        )
+    return certificate
 
 
 def _looking_up(own: NDArray[np.uint8]) -> Callable[[NDArray[np.float64]], list[int | None]]:

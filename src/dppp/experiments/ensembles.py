@@ -7,10 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dppp.errors import InputError, MissingExtraError
-from dppp.experiments.stored_votes import StoredVotes, cached_arrays, cached_votes, recipe_path
+from dppp.experiments.stored_votes import (
+    Arrays,
+    StoredVotes,
+    cached_arrays,
+    cached_votes,
+    recipe_path,
+)
 
 OFFICIAL = "nsl-kdd-20-official-test"
 """The same 100 teachers on the official test file, a shifted distribution with new attacks."""
@@ -47,7 +52,7 @@ def _mnist(folder: Path | None) -> StoredVotes:
     recipe = TeacherRecipe(epochs=8)
     centralised = replace(recipe, teachers=1, at_once=1, batch=64, epochs=6)
 
-    def make() -> dict[str, NDArray[np.generic]]:
+    def make() -> Arrays:
         data = load_mnist()
         return {
             "votes": mnist_votes(lambda: data, recipe, folder=folder),

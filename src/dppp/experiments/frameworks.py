@@ -58,11 +58,14 @@ def trust_of(teachers: int, honest_fraction: Fraction) -> Trust:
 
 
 def non_private(votes: StoredVotes) -> list[Framework]:
-    """One model of all records, and the plurality of all teachers: they promise nothing."""
-    return [
-        Framework(framework="centralised", release=lambda _: votes.centralised),
-        Framework(framework="distributed", release=mechanisms.plurality(votes)),
-    ]
+    """One model of all records, if there is one, and the plurality of all teachers."""
+    centralised = votes.centralised
+    alone = (
+        []
+        if centralised is None
+        else [Framework(framework="centralised", release=lambda _: centralised)]
+    )
+    return [*alone, Framework(framework="distributed", release=mechanisms.plurality(votes))]
 
 
 def private(votes: StoredVotes, epsilon: float, delta: float) -> Iterator[Framework]:

@@ -5,7 +5,6 @@ the ten nearest among 9,000), which is what spreading labels lives on. Only publ
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy import ndimage
 from sklearn.decomposition import PCA
 
 from dppp.experiments.datasets import Bytes, cache_folder
+from dppp.experiments.stored_votes import Arrays, cached_arrays
 
 Floats = NDArray[np.float64]
 
@@ -25,19 +25,14 @@ def public_features(images: Bytes, pool: int, *, folder: Path | None = None) -> 
     """Features of all images, with PCA fitted on the first `pool` of them; cached."""
     digest = hashlib.sha256(images.tobytes()).hexdigest()[:16]
     path = (folder or cache_folder()) / f"image-features-{digest}-{pool}-1.npz"
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as stored:
-            features: Floats = stored["features"]
-        return features
-    histograms = gradient_histograms(deskew(images))
-    components = min(_COMPONENTS, pool, histograms.shape[1])
-    projection = PCA(components, svd_solver="randomized", random_state=0).fit(histograms[:pool])
-    features = projection.transform(histograms)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.npz")
-    np.savez_compressed(partial, features=features)
-    partial.replace(path)
-    return features
+
+    def make() -> Arrays:
+        histograms = gradient_histograms(deskew(images))
+        components = min(_COMPONENTS, pool, histograms.shape[1])
+        projection = PCA(components, svd_solver="randomized", random_state=0).fit(histograms[:pool])
+        return {"features": projection.transform(histograms)}
+
+    return np.asarray(cached_arrays(path, make)["features"], np.float64)
 
 
 def deskew(images: Bytes) -> Floats:

@@ -5,7 +5,6 @@ Teachers share nothing but the recipe, so many are trained at once by `torch.fun
 cached as plain arrays; figures redraw from them in seconds, and the seed makes a rerun agree.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from torch.nn import functional
 
 from dppp.errors import InputError
 from dppp.experiments.datasets import Bytes, Mnist, cache_folder
+from dppp.experiments.stored_votes import Arrays, cached_arrays
 
 Votes = NDArray[np.uint8]
 Weights = dict[str, torch.Tensor]
@@ -53,18 +53,14 @@ def mnist_votes(
     mnist: Callable[[], Mnist], recipe: TeacherRecipe, *, folder: Path | None = None
 ) -> Votes:
     """Votes of shape (teachers, test records), from the cache where they were computed before."""
-    path = (folder or cache_folder()) / recipe.name
-    if path.is_file():
-        with np.load(path, allow_pickle=False) as stored:
-            votes: Votes = stored["votes"]
-        return votes
-    data = mnist()
-    votes = train_and_vote(data.train_images, data.train_labels, data.test_images, recipe)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.npz")
-    np.savez_compressed(partial, votes=votes)
-    partial.replace(path)
-    return votes
+
+    def make() -> Arrays:
+        data = mnist()
+        votes = train_and_vote(data.train_images, data.train_labels, data.test_images, recipe)
+        return {"votes": votes}
+
+    found = cached_arrays((folder or cache_folder()) / recipe.name, make)
+    return np.asarray(found["votes"], np.uint8)
 
 
 def train_and_vote(

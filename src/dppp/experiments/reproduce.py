@@ -3,13 +3,12 @@
 Used by `dppp reproduce`. Every step takes the folder to write to and returns an `Artefact`.
 """
 
-import csv
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dppp.experiments.claims import Claim, check_claims
+from dppp.experiments.claims import Claim, check_delta_claims, check_epsilon_claims
 from dppp.experiments.curves import (
     DELTA,
     FIXED_EPSILONS,
@@ -18,15 +17,15 @@ from dppp.experiments.curves import (
     Row,
     accuracy_by_delta,
     accuracy_by_epsilon,
-    write_rows,
 )
 from dppp.experiments.encrypted import EncryptedPoint, deal_for, run_encrypted
 from dppp.experiments.ensembles import load_ensemble
 from dppp.experiments.figures import draw_accuracy, draw_overhead
 from dppp.experiments.overhead import MODULUS_BITS, TEACHERS, Overhead, measure_overhead
 from dppp.experiments.shows import shows_delta, shows_epsilon, shows_overhead, shows_skew
-from dppp.experiments.skew import SkewRow, draw_skew, measure_skew, write_skew
+from dppp.experiments.skew import SkewRow, draw_skew, measure_skew
 from dppp.experiments.stored_votes import StoredVotes
+from dppp.experiments.tables import write_table
 
 Report = Callable[[int, int], object]
 BEST, BINOMIAL = ("best", "exact"), ("binomial", "paper")
@@ -81,7 +80,7 @@ def reproduce_epsilon(
     started = time.monotonic()
     rows = accuracy_by_epsilon(votes, repetitions=repetitions, seed=seed, report=report)
     name = f"accuracy-epsilon-{dataset}"
-    table = write_rows(rows, out / f"{name}.csv")
+    table = write_table(rows, out / f"{name}.csv")
     figure = draw_accuracy(
         rows,
         f"{dataset}: {votes.teachers} teachers, δ = {DELTA:g} a query, {repetitions} repetitions",
@@ -97,7 +96,7 @@ def reproduce_epsilon(
         table=table,
         figure=figure,
         rows=rows,
-        claims=check_claims(rows, dataset=dataset),
+        claims=check_epsilon_claims(rows, dataset=dataset),
         encrypted=points,
         seconds=seconds,
     )
@@ -119,12 +118,12 @@ def reproduce_delta(
     other = by_epsilon or accuracy_by_epsilon(votes, repetitions=repetitions, seed=seed)
     name = f"accuracy-delta-{dataset}"
     epsilon = FIXED_EPSILONS[dataset]
-    claims = [claim for claim in check_claims(other, rows, dataset=dataset) if "δ" in claim.claim]
+    claims = check_delta_claims(other, rows)
     return Artefact(
         command="accuracy-delta",
         dataset=dataset,
-        shows=shows_delta(claims, epsilon),
-        table=write_rows(rows, out / f"{name}.csv"),
+        shows=shows_delta(other, rows, epsilon),
+        table=write_table(rows, out / f"{name}.csv"),
         figure=draw_accuracy(
             rows,
             f"{dataset}: {votes.teachers} teachers, ε = {epsilon:g} a query, "
@@ -148,16 +147,11 @@ def reproduce_overhead(
     """Time and bytes of a teacher and the aggregator, the paper's way and ours."""
     started = time.monotonic()
     rows = measure_overhead(teachers=teachers, modulus_bits=modulus_bits, report=report)
-    table = out / "overhead.csv"
-    with table.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Overhead)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
     return Artefact(
         command="overhead",
         dataset=None,
         shows=shows_overhead(rows),
-        table=table,
+        table=write_table(rows, out / "overhead.csv"),
         figure=draw_overhead(rows, out / "overhead.png"),
         rows=rows,
         seconds=time.monotonic() - started,
@@ -183,7 +177,7 @@ def reproduce_skew(
         command="skew",
         dataset=datasets[0] if len(datasets) == 1 else None,
         shows=shows_skew(rows),
-        table=write_skew(rows, out / "skew.csv"),
+        table=write_table(rows, out / "skew.csv"),
         figure=draw_skew(rows, out / "skew.png"),
         rows=rows,
         seconds=time.monotonic() - started,

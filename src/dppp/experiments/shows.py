@@ -2,8 +2,14 @@
 
 from collections.abc import Sequence
 
-from dppp.experiments.claims import Claim
-from dppp.experiments.comparing import comparable_from, dppp_curves
+from dppp.experiments.claims import CALIBRATIONS
+from dppp.experiments.comparing import (
+    COMPARABLE,
+    comparable_from,
+    dppp_curves,
+    only_row,
+    spread_of,
+)
 from dppp.experiments.curves import Row
 from dppp.experiments.overhead import Overhead
 from dppp.experiments.skew import EPSILON as SKEW_EPSILON
@@ -17,6 +23,7 @@ def shows_epsilon(votes: StoredVotes, rows: Sequence[Row]) -> str:
     binomial = dppp_curves(rows, "paper")["binomial, γ = 2/3"]
     starts = [comparable_from(rows, each) for each in (best, binomial)]
     words = ["nowhere" if start is None else f"from ε = {start:g}" for start in starts]
+    plurality = only_row(rows, "distributed").accuracy_mean
     bad = sum(
         not row.certified
         for row in rows
@@ -24,20 +31,21 @@ def shows_epsilon(votes: StoredVotes, rows: Sequence[Row]) -> str:
     )
     return (
         f"One teacher is right in {votes.teacher_accuracy:.1%} of the records, the plurality of "
-        f"{votes.teachers} in {rows[1].accuracy_mean:.1%}. Certified DPPP (γ = 2/3) comes within 2 "
-        f"points of that {words[0]}, the paper's binomial noise {words[1]}; the paper's discrete "
-        f"Gaussian has no certificate at {bad} of its {2 * len(best)} points."
+        f"{votes.teachers} in {plurality:.1%}. Certified DPPP (γ = 2/3) comes within "
+        f"{100 * COMPARABLE:.0f} points of that {words[0]}, the paper's binomial noise {words[1]}; "
+        f"the paper's discrete Gaussian has no certificate at {bad} of its {2 * len(best)} points."
     )
 
 
-def shows_delta(claims: Sequence[Claim], epsilon: float) -> str:
+def shows_delta(by_epsilon: Sequence[Row], by_delta: Sequence[Row], epsilon: float) -> str:
     """How far ε and δ move accuracy."""
-    parts = [
-        f"{claim.claim.split('(')[1].rstrip(')')}: {claim.detail}"
-        for claim in claims
-        if claim.claim.startswith("ε matters")
-    ]
-    return f"At ε = {epsilon:g}, " + "; ".join(parts) + "."
+    parts = []
+    for calibration in CALIBRATIONS:
+        varied_epsilon = dppp_curves(by_epsilon, calibration)
+        for name, varied_delta in dppp_curves(by_delta, calibration).items():
+            by_one, by_other = spread_of(varied_epsilon[name]), spread_of(varied_delta)
+            parts.append(f"{100 * by_one:.1f} points and {100 * by_other:.1f} ({name})")
+    return f"ε moves accuracy by so much, and δ at ε = {epsilon:g}: {'; '.join(parts)}."
 
 
 def shows_overhead(rows: Sequence[Overhead]) -> str:

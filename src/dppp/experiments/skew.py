@@ -5,9 +5,8 @@ vote. Its ballot and its noise are there all the same, so nothing shows but in t
 the promise is the same: a vote that appears or vanishes moves one count, not two.
 """
 
-import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 
 from dppp.errors import InputError, MissingExtraError
 from dppp.experiments.curves import DELTA, SEED, Row, measure
-from dppp.experiments.figures import new_figure, save
-from dppp.experiments.frameworks import Framework, best_certificate, trust_of
-from dppp.experiments.mechanisms import noisy_plurality, plurality
+from dppp.experiments.figures import BLUE, VERMILION, name_axes, new_figure, save
+from dppp.experiments.frameworks import Framework, best_certificate, non_private, trust_of
+from dppp.experiments.mechanisms import noisy_plurality
 from dppp.experiments.skew_split import SIZES
-from dppp.experiments.skewed_teachers import Arrays, SkewRecipe, vote_on_skewed_connections
-from dppp.experiments.stored_votes import NO_VOTE, StoredVotes, cached_arrays, recipe_path
+from dppp.experiments.skewed_teachers import SkewRecipe, vote_on_skewed_connections
+from dppp.experiments.stored_votes import NO_VOTE, Arrays, StoredVotes, cached_arrays, recipe_path
 from dppp.privacy.certificate import Promise
 
 ALPHAS = (0.1, 0.3, 1.0, 10.0)
@@ -119,16 +118,14 @@ def silenced(found: Arrays, dataset: str, threshold: float | None) -> StoredVote
         votes = np.where(confidence < threshold, np.uint8(NO_VOTE), votes)
     truth = np.asarray(found["truth"], np.uint8)
     classes = 10 if dataset == "mnist" else 2
-    return StoredVotes(
-        dataset=dataset, classes=classes, votes=votes, truth=truth, centralised=truth
-    )
+    return StoredVotes(dataset=dataset, classes=classes, votes=votes, truth=truth)
 
 
 def _frameworks(votes: StoredVotes) -> list[Framework]:
     promise = Promise(epsilon=EPSILON, delta=DELTA, queries=1, classes=votes.classes)
     certificate = best_certificate(promise, trust_of(votes.teachers, HONEST_FRACTION))
     return [
-        Framework(framework="distributed", release=plurality(votes)),
+        *non_private(votes),
         Framework(
             framework="dppp-best",
             noise=certificate.noise.name,
@@ -161,35 +158,23 @@ def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: flo
     )
 
 
-def write_skew(rows: Sequence[SkewRow], path: Path) -> Path:
-    """One line a row."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(SkewRow)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-    return path
-
-
 def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
     """One panel a dataset: accuracy against α, solid with the remedy, dotted without."""
     datasets = list(dict.fromkeys(row.dataset for row in rows))
-    figure, panels = new_figure(4.6 * len(datasets), 4.4, len(datasets))
+    figure, panels = new_figure(4.4 * len(datasets), 4.8, 1, len(datasets))
     for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):
         own = [row for row in rows if row.dataset == dataset]
-        for colour, sizes in zip(("tab:green", "tab:blue"), SIZES, strict=True):
+        for colour, sizes in zip((BLUE, VERMILION), SIZES, strict=True):
             for remedy in (True, False):
                 chosen = [row for row in own if (row.sizes, row.remedy) == (sizes, remedy)]
                 _draw_dealing(axes, chosen, colour)
         axes.set_xscale("log")
-        ticks = sorted({row.alpha for row in own})
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
+        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3;\nfaint: no noise"
+        name_axes(axes, title, {row.alpha for row in own})
         axes.set_xlabel("α of the Dirichlet label skew (small: skewed)")
         axes.set_ylabel("right labels, %")
-        title = f"{dataset}: certified, ε = {EPSILON:g}, δ = {DELTA:g}, γ = 2/3;\nfaint: no noise"
-        axes.set_title(title, fontsize="medium", loc="left")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small", loc="lower right")
+    handles, labels = np.atleast_1d(panels)[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
     return save(figure, path)
 
 

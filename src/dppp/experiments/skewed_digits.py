@@ -18,7 +18,8 @@ from dppp.experiments.mnist_teachers import (
     teacher_loss,
 )
 from dppp.experiments.skew_split import Rows
-from dppp.experiments.skewed_teachers import Arrays, SkewRecipe
+from dppp.experiments.skewed_teachers import SkewRecipe
+from dppp.experiments.stored_votes import Arrays
 
 
 def vote_on_skewed_digits(data: Mnist, recipe: SkewRecipe) -> Arrays:

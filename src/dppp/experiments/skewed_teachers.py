@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dppp.experiments.nsl_kdd import NslKdd
 from dppp.experiments.skew_split import Rows, split_skewed, teacher_sizes
+from dppp.experiments.stored_votes import Arrays
 from dppp.experiments.svm_teachers import cast_on_connections
-
-Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

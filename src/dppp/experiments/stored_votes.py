@@ -18,25 +18,29 @@ from dppp.experiments.datasets import cache_folder
 
 Labels = NDArray[np.uint8]
 Counts = NDArray[np.int64]
+Arrays = dict[str, NDArray[np.generic]]
+"""What a file holds, by name."""
 NO_VOTE = 255
 """In place of a class: the teacher casts an all-zero vote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredVotes:
-    """Votes of shape (teachers, records), the truth, and what one model of all records says."""
+    """Votes of shape (teachers, records), and the truth."""
 
     dataset: str
     classes: int
     votes: Labels
     truth: Labels
-    centralised: Labels
+    centralised: Labels | None = None
+    """What one model of all records says, where one was trained."""
 
     def __post_init__(self) -> None:
         records = self.truth.shape
-        if self.votes.shape[1:] != records or self.centralised.shape != records:
+        centralised = records if self.centralised is None else self.centralised.shape
+        if self.votes.shape[1:] != records or centralised != records:
             raise InputError(
-                f"votes of shape {self.votes.shape}, {self.centralised.shape} centralised "
+                f"votes of shape {self.votes.shape}, {centralised} centralised "
                 f"predictions and {records} labels do not belong together"
             )
 
@@ -62,7 +66,7 @@ class StoredVotes:
             classes=self.classes,
             votes=self.votes[:, :records],
             truth=self.truth[:records],
-            centralised=self.centralised[:records],
+            centralised=None if self.centralised is None else self.centralised[:records],
         )
 
 
@@ -77,9 +81,7 @@ def recipe_path(kind: str, recipe: object, folder: Path | None = None) -> Path:
     return (folder or cache_folder()) / f"{kind}-{digest}.npz"
 
 
-def cached_arrays(
-    path: Path, make: Callable[[], dict[str, NDArray[np.generic]]]
-) -> dict[str, NDArray[np.generic]]:
+def cached_arrays(path: Path, make: Callable[[], Arrays]) -> Arrays:
     """The arrays of a file, made and stored where it is not there yet."""
     if path.is_file():
         with np.load(path, allow_pickle=False) as stored:
@@ -96,7 +98,7 @@ def cached_votes(
     dataset: str,
     classes: int,
     recipe: object,
-    make: Callable[[], dict[str, NDArray[np.generic]]],
+    make: Callable[[], Arrays],
     folder: Path | None = None,
 ) -> StoredVotes:
     """Votes, truth and centralised predictions of a recipe."""

@@ -7,12 +7,11 @@ it would change no count. The number of labels is chosen by cross-fitting (`curv
 `python -m dppp.experiments.student_curve OUT` writes student.csv and student.png.
 """
 
-import csv
 import functools
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from dppp.errors import InputError
+from dppp.experiments.tables import write_table
 from dppp.learning.spreading import (
     Spreading,
     choose_records,
@@ -233,14 +233,6 @@ def _point(epsilon: float, runs: Sequence[Run]) -> CurvePoint:
     )
 
 
-def write_csv(runs: Sequence[Run], path: Path) -> None:
-    """One line a run."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Run)])
-        writer.writeheader()
-        writer.writerows(asdict(run) for run in runs)
-
-
 def draw(points: Sequence[CurvePoint], path: Path) -> None:
     """Accuracy against ε with its spread, beside PATE."""
     from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
@@ -297,10 +289,11 @@ def main(arguments: Sequence[str]) -> None:
         raise SystemExit("usage: python -m dppp.experiments.student_curve OUT")
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
+    _say("votes of 250 teachers: from the cache, or trained now, which takes many minutes")
     runs: list[Run] = []
     for run in measure(mnist_ensemble(), mnist_method()):
         runs.append(run)
-        write_csv(runs, folder / "student.csv")
+        write_table(runs, folder / "student.csv")
         accuracy = (run.first_half_accuracy + run.second_half_accuracy) / 2
         _say(
             f"{run.labels} labels, choice {run.seed}, ε {run.epsilon:g}: {run.label_accuracy:.1%} "

@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from dppp.errors import InputError
 from dppp.experiments.breast_cancer import BreastCancer
 from dppp.experiments.nsl_kdd import Connections, Floats, Labels, NslKdd
+from dppp.experiments.stored_votes import Arrays
 
 Margins = NDArray[np.float32]
 
@@ -97,13 +98,13 @@ def cast_on_connections(
     return [teacher.cast(reader.read(test)) for test in tests]
 
 
-def vote_on_nsl_kdd(data: NslKdd, recipe: SvmRecipe) -> dict[str, NDArray[np.generic]]:
+def vote_on_nsl_kdd(data: NslKdd, recipe: SvmRecipe) -> Arrays:
     """Votes and centralised predictions on the split's test part and on the official test file."""
     tests = (data.test, data.official_test)
     slices = split_equally(len(data.train.labels), recipe)
     cast = [cast_on_connections(data.train.rows(own), tests, recipe.penalty) for own in slices]
     centralised = cast_on_connections(data.train, tests, recipe.penalty)
-    found: dict[str, NDArray[np.generic]] = {}
+    found: Arrays = {}
     for place, name in enumerate(("split", "official")):
         found[f"votes_{name}"] = np.stack([each[place][0] for each in cast])
         found[f"centralised_{name}"] = centralised[place][0]
@@ -111,7 +112,7 @@ def vote_on_nsl_kdd(data: NslKdd, recipe: SvmRecipe) -> dict[str, NDArray[np.gen
     return found
 
 
-def vote_on_cancer(data: BreastCancer, recipe: SvmRecipe) -> dict[str, NDArray[np.generic]]:
+def vote_on_cancer(data: BreastCancer, recipe: SvmRecipe) -> Arrays:
     """Votes and centralised predictions on the third that is left out."""
     slices = split_equally(len(data.train_labels), recipe)
     models = [

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from dppp.learning.estimator import train_teacher
+from dppp.learning.local_models import hold_out_and_deal, table_model
 from dppp.learning.planning import noise_of_all
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import Race, accuracy_of, accuracy_without_noise
@@ -45,21 +43,21 @@ def open_hospitals(count: int = 20, *, held_out: int = 114, seed: int = 0) -> Ho
     """Hold patients out, deal the other records at random, and train."""
     data = load_breast_cancer()
     order = check_random_state(seed).permutation(len(data.data))
-    patients, kept = order[:held_out], order[held_out:]
-    dealt = [kept[place::count] for place in range(count)]
+    patients, dealt = hold_out_and_deal(order, held_out, count)
+    everything = order[held_out:]
     return Hospitals(
         class_names=tuple(map(str, data.target_names)),
         features=tuple(map(str, data.feature_names)),
         record_counts=tuple(map(len, dealt)),
         models=tuple(_train(data.data[records], data.target[records], seed) for records in dealt),
-        centralised=_train(data.data[kept], data.target[kept], seed),
+        centralised=_train(data.data[everything], data.target[everything], seed),
         patients=data.data[patients],
         diagnoses=data.target[patients],
     )
 
 
 def _train(rows: NDArray[np.float64], diagnoses: NDArray[np.int64], seed: int) -> Any:
-    return train_teacher(make_pipeline(StandardScaler(), SVC(C=1.0)), rows, diagnoses, seed)
+    return train_teacher(table_model(), rows, diagnoses, seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,18 +54,24 @@ def split_and_train(
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """A model a teacher on its own records, and the places of the records that nobody got."""
     order = np.random.default_rng(seed).permutation(len(records.rows))
-    asked = order[: max(1, round(_HELD_OUT * len(order)))]
-    kept = order[len(asked) :]
-    if len(kept) < teachers:
-        raise InputError(
-            f"{len(records.rows)} records are too few for {teachers} teachers; have fewer teachers"
-        )
-    shares = [kept[place::teachers] for place in range(teachers)]
+    asked, shares = hold_out_and_deal(order, max(1, round(_HELD_OUT * len(order))), teachers)
     models = [
         train_teacher(make_model(), records.rows[share], records.labels[share], seed)
         for share in shares
     ]
     return models, asked
+
+
+def hold_out_and_deal(
+    order: NDArray[np.int64], held_out: int, teachers: int
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """The first places are nobody's, to ask about; the others go round among the teachers."""
+    asked, kept = order[:held_out], order[held_out:]
+    if len(kept) < teachers:
+        raise InputError(
+            f"{len(order)} records are too few for {teachers} teachers; have fewer teachers"
+        )
+    return asked, [kept[place::teachers] for place in range(teachers)]
 
 
 def write_rows(path: Path, records: Records, places: NDArray[np.int64]) -> None:

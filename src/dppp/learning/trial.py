@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from dppp.learning.csv_records import Records
 from dppp.learning.estimator import PrivateVotingClassifier
+from dppp.learning.local_models import table_model
 
 
 def run_trial(
@@ -18,16 +16,15 @@ def run_trial(
     """Hold out `queries` records, train on the rest, ask; the figures, and the labels by record."""
     order = check_random_state(seed).permutation(len(records.rows))
     asked, kept = order[:queries], order[queries:]
-    model = make_pipeline(StandardScaler(), SVC())
-    private = PrivateVotingClassifier(model, queries=queries, random_state=seed, **parameters)
+    private = PrivateVotingClassifier(
+        table_model(), queries=queries, random_state=seed, **parameters
+    )
     private.fit(records.rows[kept], records.labels[kept])
     truth = records.labels[asked]
     predicted = private.predict(records.rows[asked])
     votes = np.array([teacher.predict(records.rows[asked]) for teacher in private.teachers_])
     tally = np.stack([(votes == name).sum(axis=0) for name in private.classes_])
-    centralised = make_pipeline(StandardScaler(), SVC()).fit(
-        records.rows[kept], records.labels[kept]
-    )
+    centralised = table_model().fit(records.rows[kept], records.labels[kept])
     certificate = private.certificate_
     result = {
         "records": len(records.rows),
