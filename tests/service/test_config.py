@@ -157,6 +157,18 @@ def test_queriers_are_told_apart_and_tls_needs_both_files(tmp_path: Path) -> Non
         read(tmp_path, AGGREGATOR + '[gateway]\ntls_key = "k"', AggregatorConfig)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "gateway.example.org"])  # noqa: S104
+def test_in_the_clear_a_gateway_is_for_this_machine_only(tmp_path: Path, host: str) -> None:
+    table = f'[gateway]\nlisten = "{host}:8080"\n'
+    with pytest.raises(InputError, match="in the clear; give tls_certificate and tls_key"):
+        read(tmp_path, AGGREGATOR + table, AggregatorConfig)
+    keys = 'tls_certificate = "c"\ntls_key = "k"\n'
+    for more in (keys, "behind_proxy = true\n"):
+        assert read(tmp_path, AGGREGATOR + table + more, AggregatorConfig).gateway.listen
+    for here in ("127.0.0.1", "127.1.2.3", "[::1]", "localhost"):
+        read(tmp_path, AGGREGATOR + table.replace(host, here), AggregatorConfig)
+
+
 def test_addresses_have_a_host_and_a_port() -> None:
     assert split_address("0.0.0.0:4222") == ("0.0.0.0", 4222)  # noqa: S104 - only read
     assert split_address("[::1]:80") == ("::1", 80)

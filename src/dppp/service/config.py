@@ -6,6 +6,7 @@ needed, "env:NAME" or "file:PATH" says where it is.
 
 import json
 import tomllib
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -48,6 +49,14 @@ def _listen(value: str) -> str:
     except InputError as error:
         raise ValueError(str(error)) from error
     return value
+
+
+def _is_this_machine(address: str) -> bool:
+    host, _ = split_address(address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def split_address(text: str) -> tuple[str, int]:
@@ -200,11 +209,15 @@ class TeacherConfig(Party):
 
 
 class Gateway(Section):
-    """Where queriers ask, over HTTPS when a certificate is given."""
+    """Where queriers ask: over HTTPS, or in the clear on this machine only.
+
+    `behind_proxy` says that a proxy on another machine speaks TLS to queriers.
+    """
 
     listen: Listen = "127.0.0.1:8080"
     tls_certificate: ConfigPath | None = None
     tls_key: ConfigPath | None = None
+    behind_proxy: bool = False
     most_rows: int = Field(default=20_000, ge=1)
     page: bool = True
 
@@ -212,6 +225,12 @@ class Gateway(Section):
     def _both_or_none(self) -> "Gateway":
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("give tls_certificate and tls_key, or neither")
+        is_clear = self.tls_certificate is None and not self.behind_proxy
+        if is_clear and not _is_this_machine(self.listen):
+            raise ValueError(
+                f"{self.listen} can be reached from elsewhere, where tokens and rows would pass in "
+                "the clear; give tls_certificate and tls_key, or behind_proxy = true"
+            )
         return self
 
 

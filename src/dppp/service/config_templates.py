@@ -69,6 +69,7 @@ path = "batches.db"
 listen = "127.0.0.1:8080"
 # tls_certificate = "gateway.pem"
 # tls_key = "gateway.key"
+# behind_proxy = true          # a proxy on another machine speaks TLS to queriers
 
 # Who may ask. A token is any long random text; only its SHA-256 stands here:
 #   openssl rand -hex 32 | tee token | tr -d '\\n' | sha256sum
