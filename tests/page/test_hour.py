@@ -83,8 +83,8 @@ class Sample:
 def watch(shown: Shown, page: Page, plain: PlainBrowser, seconds: int) -> list[Sample]:
     """Samples at even distances, under a thousand events a second and real queries.
 
-    Heap and elements of a page that is inspected; its inspector makes the process grow by what it
-    keeps. So the process is that of the same page in a browser that nobody inspects.
+    Heap and elements of a page that is inspected. Its process grows, most likely by what the
+    inspector keeps; so the process is that of the same page in a browser that nobody inspects.
     """
     tools = page.context.new_cdp_session(page)
     samples = []
