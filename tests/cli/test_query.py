@@ -20,13 +20,13 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.release import Answer
+from dppp.service.asking import Gateway
 from dppp.service.authority import Authority, make_certificate_request, make_tls_key
 from dppp.service.embedded_gateway import Embedded, embed_gateway
 from dppp.service.home import pem_of
 from dppp.service.identity import Identity, Role
 from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
-from dppp.service.query_client import Gateway
 
 Served = tuple[str, Embedded]
 ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]

@@ -19,7 +19,7 @@ from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
-    from dppp.service.query_client import Gateway, Labelled, Plan
+    from dppp.service.asking import Gateway, Labelled, Plan
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -45,7 +45,7 @@ def query(
 ) -> None:
     """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
     require_service()
-    from dppp.service.query_client import Gateway  # noqa: PLC0415
+    from dppp.service.asking import Gateway  # noqa: PLC0415
 
     with Gateway(gateway, _token(token_file)) as connection:
         task = connection.task()
@@ -75,7 +75,7 @@ def _ask(
     is_fresh: bool,
 ) -> "tuple[list[Labelled], int]":
     """The labels, and how many of them stand in the transcripts that were kept."""
-    from dppp.service.query_client import ask_in_parts, count_in_transcript  # noqa: PLC0415
+    from dppp.service.asking import ask_in_parts, count_in_transcript  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
@@ -101,7 +101,7 @@ def _ask(
 
 
 def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
-    from dppp.service.query_client import Plan  # noqa: PLC0415
+    from dppp.service.asking import Plan  # noqa: PLC0415
 
     make_folder(out.parent)
     digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()
