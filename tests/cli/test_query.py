@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,13 @@ from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.protocol.small import CLASS_NAMES, FEATURES, small
 from tests.service.served import serve
 from tests.service.test_gateway import ALICE, BOB, QUERIERS
+from tests.service.tls_keys import make_keys
 
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.release import Answer
 from dppp.service.asking import Gateway
-from dppp.service.authority import Authority, make_certificate_request, make_tls_key
 from dppp.service.embedded_gateway import Embedded, embed_gateway
-from dppp.service.home import pem_of
-from dppp.service.identity import Identity, Role
 from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
 
@@ -192,12 +189,9 @@ def test_a_gateway_that_is_away_is_named_when_patience_is_over() -> None:
 def test_a_certificate_that_is_not_trusted_ends_it_at_once_until_its_authority_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authority, key = Authority.make("gateway", now=datetime.now(UTC)), make_tls_key()
-    identity = Identity(role=Role.BROKER, name="gateway", hosts=("127.0.0.1",))
-    request = make_certificate_request(key, identity)
-    certificate = authority.issue(request, identity, now=datetime.now(UTC))
-    (tmp_path / "tls.pem").write_bytes(certificate.encode() + pem_of(key))
-    (tmp_path / "authority.pem").write_text(authority.pem)
+    keys = make_keys("127.0.0.1")
+    (tmp_path / "tls.pem").write_bytes(keys.certificate + keys.key)
+    (tmp_path / "authority.pem").write_text(keys.authority)
     embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS)
     with serve(embedded.app, tls=tmp_path / "tls.pem") as address:
         with (

@@ -2,19 +2,16 @@
 
 import ssl
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives import serialization
 from fastapi import FastAPI
+from tests.service.tls_keys import make_keys
 
 from dppp.errors import InputError, RunnerStopped
-from dppp.service.authority import Authority, make_certificate_request, make_tls_key
 from dppp.service.events import EventHub
 from dppp.service.graceful_server import GracefulServer
-from dppp.service.identity import Identity, Role
 from dppp.service.listening import listen
 
 
@@ -34,24 +31,10 @@ def test_an_address_that_is_not_ours_is_bad_input(address: str) -> None:
         listen(address)
 
 
-def write_keys(folder: Path) -> Authority:
-    now = datetime.now(UTC)
-    authority, key = Authority.make("test", now=now), make_tls_key()
-    identity = Identity(role=Role.BROKER, name="gateway", hosts=("localhost",))
-    request = make_certificate_request(key, identity)
-    (folder / "tls.pem").write_text(authority.issue(request, identity, now=now))
-    (folder / "tls.key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return authority
-
-
 def test_with_keys_the_gateway_speaks_tls_and_nothing_else(tmp_path: Path) -> None:
-    authority = write_keys(tmp_path)
+    keys = make_keys("localhost")
+    (tmp_path / "tls.pem").write_bytes(keys.certificate)
+    (tmp_path / "tls.key").write_bytes(keys.key)
     app = FastAPI()
     app.get("/")(lambda: "hello")
     server = GracefulServer(
@@ -65,7 +48,7 @@ def test_with_keys_the_gateway_speaks_tls_and_nothing_else(tmp_path: Path) -> No
     thread = threading.Thread(target=server.run_until_stopped, args=(listening,))
     thread.start()
     try:
-        trusting = ssl.create_default_context(cadata=authority.pem)
+        trusting = ssl.create_default_context(cadata=keys.authority)
         assert httpx.get(f"https://{address}/", verify=trusting, timeout=30).json() == "hello"
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             httpx.get(f"https://{address}/", timeout=30)
