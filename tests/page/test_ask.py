@@ -87,12 +87,12 @@ def test_a_csv_file_is_read_here_and_answered_row_by_row(digits_page: Page, tmp_
     with digits_page.expect_request(lambda request: request.method == "POST") as posting:
         digits_page.click("#ask-now")
     assert posting.value.post_data_json == {"rows": [list(row) for row in rows]}
-    expect(digits_page.locator("#answer-body [data-label]")).to_have_count(3)
+    shown = digits_page.locator("#answer-body [data-label]")
+    expect(shown).to_have_count(3)
     with digits_page.expect_download() as downloading:
         digits_page.click("text=labels as CSV")
-    labels = Path(downloading.value.path()).read_text().split()
-    assert labels[0] == "label"
-    assert len(labels) == 4
+    with open(downloading.value.path(), newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["label"], *([text] for text in shown.all_inner_texts())]
 
 
 def test_a_file_that_cannot_be_used_is_explained_by_line(digits_page: Page, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ SPLIT = """async (text) => {
   const { splitCsv } = await import("/page/csv.js");
   return splitCsv(text).map(({ cells }) => cells);
 }"""
+COLUMN = """async (values) => (await import("/page/csv.js")).columnCsv("label", values)"""
 READ = """async ([text, features]) => (await import("/page/csv.js")).readRows(text, features)"""
 
 CELLS = st.text(st.sampled_from('ab ",1.\n'), max_size=4)
@@ -27,6 +28,16 @@ def test_lines_are_split_as_python_splits_them(digits_page: Page, lines: list[li
         csv.writer(file, lineterminator=end).writerows(lines)
         assert digits_page.evaluate(SPLIT, file.getvalue()) == lines
         assert digits_page.evaluate(SPLIT, file.getvalue().removesuffix(end)) == lines
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(values=st.lists(CELLS, max_size=4))
+def test_labels_are_written_as_python_reads_them(digits_page: Page, values: list[str]) -> None:
+    written = digits_page.evaluate(COLUMN, values)
+    read = list(csv.reader(io.StringIO(written, newline="")))
+    assert read == [["label"], *([value] for value in values)]
 
 
 def test_columns_are_found_by_name_and_others_are_not_sent(digits_page: Page) -> None:

@@ -1,6 +1,7 @@
 // The answer: label, noisy counts, the price before and after; or a polite no.
 
 import { countBars, marginWords } from "./bars.js";
+import { columnCsv } from "./csv.js";
 import { byId, make, setText } from "./dom.js";
 import { offer } from "./gateway.js";
 import { markOf } from "./verification.js";
@@ -71,7 +72,7 @@ function drawCost(state, before, after) {
 function linksOf(labels, state, isSingle) {
   const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state), make("span", { class: "quiet small", text: " by the aggregator; click and run dppp verify to be sure" })];
   if (!isSingle) {
-    const text = ["label", ...labels.map((answer) => JSON.stringify(answer.label ?? ""))].join("\n") + "\n";
+    const text = columnCsv("label", labels.map((answer) => answer.label ?? ""));
     const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");
     links.push(" ", make("button", { type: "button", class: "mark plain", text: "labels as CSV", onclick: save }));
   }

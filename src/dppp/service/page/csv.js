@@ -1,4 +1,4 @@
-// A CSV file as rows of numbers in the order of the task's features; what is wrong is said by line.
+// A CSV file as rows of numbers in the order of the task's features; what is wrong is said by line. And labels as one.
 
 // As people write numbers: no 0x10, which JavaScript would take.
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
@@ -50,4 +50,9 @@ export function splitCsv(text) {
   }
   if (cells.length) lines.push({ cells, number });
   return lines;
+}
+
+// One column under its name, quoted so that any text comes back as it was.
+export function columnCsv(name, values) {
+  return [name, ...values].map((value) => `"${value.replaceAll('"', '""')}"\n`).join("");
 }
