@@ -38,6 +38,11 @@ def test_libcrypto_is_found_where_python_has_it() -> None:
     assert load_libcrypto() is not None
 
 
+def test_an_even_modulus_is_refused_and_not_computed_with() -> None:
+    with pytest.raises(ValueError, match="must be odd"):
+        power_secret(mpz(3), mpz(5), mpz(100))
+
+
 def test_without_libcrypto_gmp_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modexp, "load_libcrypto", lambda: None)
     assert power_secret(mpz(3), mpz(5), mpz(101)) == 41

@@ -10,9 +10,10 @@ import pytest
 from gmpy2 import mpz
 
 from dppp.errors import KeyMaterialError, WeakModulusWarning
+from dppp.paillier import dealer
 from dppp.paillier.dealer import deal, deal_from_primes
 from dppp.paillier.groups import absolute
-from dppp.paillier.keys import Decryption, raised_exponent
+from dppp.paillier.keys import Decryption, KeyShare, raised_exponent
 from dppp.paillier.lagrange import interpolate
 from dppp.paillier.sealing import read_header, seal_share, unseal_share
 
@@ -31,19 +32,22 @@ def test_a_modulus_of_2048_bits_comes_without_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "terms",
+    ("terms", "reason"),
     [
-        {"modulus_bits": 512},
-        {"modulus_bits": 1025},
-        {"modulus_bits": 99999},
-        {"threshold": 1},
-        {"threshold": 4},
-        {"s": 0},
-        {"s": 9},
+        ({"modulus_bits": 512}, "512 bits cannot be dealt"),
+        ({"modulus_bits": 1025}, "1025 bits cannot be dealt"),
+        ({"modulus_bits": 99999}, "99999 bits cannot be dealt"),
+        ({"threshold": 1}, "threshold is 1 of 3"),
+        ({"threshold": 4}, "threshold is 4 of 3"),
+        ({"s": 0}, "s is 0; it must be between"),
+        ({"s": 9}, "s is 9; it must be between"),
     ],
 )
-def test_terms_that_cannot_be_dealt_are_refused(terms: dict[str, int]) -> None:
-    with pytest.raises(KeyMaterialError):
+def test_terms_that_cannot_be_dealt_are_refused_before_any_work(
+    terms: dict[str, int], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dealer, "safe_prime", lambda *_: pytest.fail("worked"))
+    with pytest.raises(KeyMaterialError, match=reason):
         deal(**({"teachers": 3, "threshold": 2} | terms))
 
 
@@ -106,6 +110,18 @@ def test_a_sealed_share_opens_with_its_passphrase_only(keys: Any) -> None:
         unseal_share(sealed, b"correct horsf")
     header = read_header(sealed)
     assert (header.key_id, header.index) == (share.key_id, 3)
+
+
+def test_a_share_sealed_under_anothers_header_is_refused(
+    keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only who seals can do that: all bytes are authentic, and still not what they say."""
+    mine, other = keys.dealt().shares[:2]
+    data = other.to_bytes()
+    monkeypatch.setattr(KeyShare, "to_bytes", lambda _: data)
+    sealed = seal_share(mine, b"correct horse", cost_log2=14)
+    with pytest.raises(KeyMaterialError, match="not the one its header names"):
+        unseal_share(sealed, b"correct horse")
 
 
 def test_truncated_changed_and_foreign_files_are_refused(keys: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dppp.errors import DecryptionError, DpppError, EncodingError, InputError
-from dppp.paillier.decryption import root
+from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening, verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
@@ -213,6 +213,25 @@ def test_a_false_opening_is_refused_alone_and_in_a_batch(keys: Any, s: int) -> N
             verify_openings(public, ciphertexts, [openings[0], bad, openings[2]])
     with pytest.raises(InputError):
         verify_openings(public, ciphertexts, openings[:2])
+
+
+def test_an_opening_names_as_many_teachers_as_are_needed(keys: Any) -> None:
+    public, ciphertexts, (good,) = _opened(keys, 1, [1])
+    for subset in (good.subset[:3], (*good.subset[:3], 8), (1, 2, 3, 4, 5)):
+        with pytest.raises(DecryptionError, match="must name 4 of 7"):
+            verify_opening(public, ciphertexts[0], replace(good, subset=subset))
+
+
+def test_by_the_papers_way_nonsense_is_noticed_too(keys: Any) -> None:
+    """Only if it is not a power of 1 + n; a shift by one goes unnoticed without proofs."""
+    dealt = keys.dealt(1, Decryption.PAPER)
+    ciphertexts = keys.encrypted(dealt.public, [5])
+    shares = _shares(dealt, (1, 2, 3, 4), ciphertexts)
+    elements = [share.elements[0] for share in shares]
+    subset, public = (1, 2, 3, 4), dealt.public
+    assert paper.combine(public, ciphertexts[0], subset, elements) == 5
+    with pytest.raises(DecryptionError, match="check their proofs"):
+        paper.combine(public, ciphertexts[0], subset, [mpz(4), *elements[1:]])
 
 
 def test_openings_with_impossible_subsets_or_bytes_are_refused(keys: Any) -> None:

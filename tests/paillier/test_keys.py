@@ -28,6 +28,31 @@ def test_a_public_key_survives_its_encoding(keys: Any) -> None:
             assert again.key_id == public.key_id
 
 
+def test_a_public_key_has_one_encoding(keys: Any) -> None:
+    """The key id is a hash of it: zeros in front of the numbers would be the same key again."""
+    public = keys.dealt().public
+    length = (public.modulus_bits + 7) // 8
+    data = public.to_bytes()
+    start = data.index(length.to_bytes(2, "big") + bytes((public.s,)))
+    longer = data[:start] + (length + 1).to_bytes(2, "big") + data[start + 2 : start + 8]
+    numbers = data[start + 8 :]
+    for place in range(3):  # modulus, generator, base of the blindings
+        longer += b"\0" + numbers[place * length : (place + 1) * length]
+    longer += numbers[3 * length :]
+    with pytest.raises(EncodingError, match="canonical"):
+        PublicKey.from_bytes(longer, insecure_testing=True)
+
+
+def test_a_key_share_has_one_encoding(keys: Any) -> None:
+    share = keys.dealt().shares[0]
+    data = share.to_bytes()
+    start = len(data) - (share.exponent.bit_length() + 7) // 8
+    assert KeyShare.from_bytes(data) == share
+    for wrong in (data[:start], data[:start] + b"\0" + data[start:]):
+        with pytest.raises(EncodingError, match="canonical"):
+            KeyShare.from_bytes(wrong)
+
+
 def test_a_short_key_is_not_loaded_by_default(keys: Any) -> None:
     with pytest.raises(KeyMaterialError, match="fewer than 1024"):
         PublicKey.from_bytes(keys.dealt().public.to_bytes())

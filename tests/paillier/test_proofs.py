@@ -145,6 +145,20 @@ def test_a_proof_needs_a_blinding_for_each_ciphertext(keys: Any) -> None:
             prove_ballot(public, ciphertexts, blindings, context=b"")
 
 
+def test_a_ballot_without_ciphertexts_proves_nothing(keys: Any) -> None:
+    """Its equation, commitment = response^(n^s), can be met by anybody."""
+    public = keys.dealt().public
+    response = mpz(3)
+    power = gmpy2.powmod(response, public.plaintext_modulus, public.modulus)
+    proof = BallotProof(commitment=absolute(power, public.modulus), response=response)
+    empty = ProvenBallot(index=2, ciphertexts=(), context=b"", proof=proof)
+    with pytest.raises(ProofError, match="without ciphertexts"):
+        verify_ballot(public, empty)
+    with pytest.raises(ProofError) as caught:
+        verify_ballots(public, [_ballot(keys, 1, 2), empty])
+    assert caught.value.culprits == (2,)
+
+
 def _proven_shares(keys: Any, way: Decryption) -> tuple[Any, Any, DecryptionShares, ShareProof]:
     dealt = keys.dealt(2, way)
     ciphertexts = keys.encrypted(dealt.public, [5, 6, 7])
@@ -197,6 +211,17 @@ def test_a_share_proof_fails_for_any_other_statement(keys: Any, way: Decryption)
         with pytest.raises(ProofError) as caught:
             verify_shares(public, other_ciphertexts, other_shares, proof, context=context)
         assert caught.value.culprits == (other_shares.index,)
+
+
+@pytest.mark.parametrize("way", list(Decryption))
+def test_shares_outside_the_group_are_refused_by_name(keys: Any, way: Decryption) -> None:
+    public, ciphertexts, shares, proof = _proven_shares(keys, way)
+    prime = keys.short_primes[0]
+    for value in (mpz(0), public.share_modulus - 1, public.share_modulus + 1, prime):
+        outside = replace(shares, elements=(value, *shares.elements[1:]))
+        with pytest.raises(ProofError, match="no element of the group") as caught:
+            verify_shares(public, ciphertexts, outside, proof, context=b"batch")
+        assert caught.value.culprits == (shares.index,)
 
 
 @pytest.mark.parametrize("way", list(Decryption))

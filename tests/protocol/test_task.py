@@ -18,9 +18,9 @@ from dppp.errors import TaskError, WireError
 from dppp.paillier.dealer import deal_from_primes
 from dppp.paillier.keys import Decryption
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.noise import FAMILIES, Skellam
+from dppp.privacy.noise import FAMILIES, Binomial, Skellam
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.task import NoiseTerms, Task, TeacherEntry, agree
+from dppp.protocol.task import NoiseTerms, Task, TeacherEntry, agree, entry_bound
 from dppp.protocol.wire import decode, encode
 
 
@@ -112,6 +112,18 @@ def test_an_uncertified_task_cannot_exist() -> None:
         ({"entry_bound": 5}, "entries"),
         ({"key_id": b"short"}, "32"),
         ({"plaintext_bits": 4}, "slot"),
+        ({"s": 0}, "no key has s = 0"),
+        ({"s": 99}, "no key has s = 99"),
+        ({"plaintext_bits": 2**30}, "plaintexts of"),
+        ({"queries": 1_000_001}, "at most 1,000,000 queries"),
+        (
+            {"noise_terms": NoiseTerms(family="skellam", parameters=(1e12,), shares=3)},
+            "no count would mean anything",
+        ),
+        (
+            {"noise_terms": NoiseTerms(family="skellam", parameters=(1e308,), shares=3)},
+            "no count would mean anything|out of every range",
+        ),
         ({"noise_terms": NoiseTerms(family="laplace", parameters=(1.0,), shares=3)}, "laplace"),
         ({"noise_terms": NoiseTerms(family="skellam", parameters=(), shares=3)}, "parameters"),
         (
@@ -123,6 +135,21 @@ def test_an_uncertified_task_cannot_exist() -> None:
 def test_a_task_that_contradicts_itself_cannot_exist(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(TaskError, match=reason):
         changed(**changes)
+
+
+def test_tosses_that_do_not_divide_into_shares_cannot_be_agreed_on() -> None:
+    honest = certificate(noise="binomial")
+    terms = small(of=honest).task.noise_terms
+    uneven = dataclasses.replace(terms, parameters=(terms.parameters[0] + 1,))
+    bound = entry_bound(Binomial(total_tosses=int(uneven.parameters[0]), shares=uneven.shares))
+    with pytest.raises(TaskError, match="equal shares"):
+        dataclasses.replace(small(of=honest).task, noise_terms=uneven, entry_bound=bound)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_signing_key_has_32_bytes(length: int) -> None:
+    with pytest.raises(TaskError, match="32 bytes"):
+        TeacherEntry(name="somebody", signing_key=bytes(length))
 
 
 def test_two_teachers_cannot_share_a_key() -> None:

@@ -43,6 +43,12 @@ def test_teachers_that_an_aggregator_made_up_are_noticed_by_the_id_of_the_task()
     assert verify_transcript(own, expected_task=known, insecure_testing=True).checks == CHECKS
 
 
+@pytest.mark.parametrize(("nonce", "digest"), [(15, 32), (17, 32), (16, 31), (16, 0)])
+def test_a_query_of_a_transcript_has_a_nonce_and_a_digest(nonce: int, digest: int) -> None:
+    with pytest.raises(TranscriptError, match="wrong length"):
+        QueryDigest(nonce=bytes(nonce), digest=bytes(digest))
+
+
 def changes() -> dict[str, list[dict[str, Any]]]:
     """What a liar might change, by the check that must notice."""
     honest, other = transcript(), transcript(3)

@@ -1,10 +1,14 @@
+import math
+
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.protocol.small import small
 
 from dppp.errors import WireError
 from dppp.protocol.messages import Ballot, BatchRequest, Query
+from dppp.protocol.task import Task
 from dppp.protocol.wire import VERSION, decode, encode, kind_of
 
 REQUEST = BatchRequest(
@@ -60,6 +64,10 @@ def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
         (packed(plain(queries=[7])), "expected the fields"),
         (packed(plain(queries=[{"nonce": bytes(15), "input": b""}])), "16"),
         (packed(dict(reversed(plain().items()))), "version"),
+        (
+            packed(plain(queries=[{"input": b"", "nonce": bytes(16)}])),
+            "has a field 'input', expected 'nonce'",
+        ),
         (packed(plain(deadline=7)).replace(b"\x07", b"\xcc\x07", 1), "canonical"),
         (b"\x81" * 600, "not a batch request"),
         (b"\x91" * 5000 + b"\x00", "not a batch request"),
@@ -82,3 +90,20 @@ def test_the_size_is_checked_before_anything_is_parsed(monkeypatch: pytest.Monke
 def test_bytes_without_a_kind_are_refused(data: bytes) -> None:
     with pytest.raises(WireError):
         kind_of(data)
+
+
+def test_what_is_too_long_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(encode(REQUEST))
+    monkeypatch.setattr(BatchRequest, "SIZE_LIMIT", size)
+    assert len(encode(REQUEST)) == size
+    monkeypatch.setattr(BatchRequest, "SIZE_LIMIT", size - 1)
+    with pytest.raises(WireError, match="fewer queries"):
+        encode(REQUEST)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_refused(value: float) -> None:
+    fields = msgpack.unpackb(encode(small().task))
+    assert isinstance(fields["epsilon"], float)
+    with pytest.raises(WireError, match="epsilon is not a finite number"):
+        decode(packed({**fields, "epsilon": value}), Task)

@@ -242,8 +242,7 @@ def _check(task: Task) -> None:
     if not 1 <= task.s <= LARGEST_S or task.plaintext_bits > LARGEST_S * LONGEST_MODULUS_BITS:
         raise TaskError(f"no key has s = {task.s} and plaintexts of {task.plaintext_bits} bits")
     _check_noise(task)
-    if task.packing.slots < 1:
-        raise TaskError("not even one count fits a plaintext; deal a key with a larger s")
+    task.ciphertexts_for(1)  # refuses a plaintext that is too short for one count
 
 
 def _check_noise(task: Task) -> None:
