@@ -183,3 +183,19 @@ def test_a_broken_certificate_is_one_line_and_exit_2(tmp_path: Path) -> None:
 def test_what_cannot_be_certified_is_exit_1() -> None:
     command = "account --noise binomial --total-tosses 4 --delta 1e-5 --queries 1000"
     assert_refused(1, "use more noise", run_dppp(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "certify --noise skellam --variance 1e18 --epsilon 1",
+        "certify --noise polya --shape 1 --ratio 0.999999999999 --epsilon 1",
+        "certify --noise binomial --total-tosses 100000000000000 --epsilon 1",
+        "account --noise skellam --variance 1e14 --queries 10 --delta 1e-5",
+        "calibrate --epsilon 1e-9 --delta 1e-5 --queries 1000 --teachers 20",
+        "calibrate --noise discrete-gaussian --calibration paper --epsilon 1e-6 --delta 1e-5 "
+        "--queries 1000 --teachers 20",
+    ],
+)
+def test_noise_that_would_take_all_memory_is_refused_in_one_line(command: str) -> None:
+    assert_refused(2, "too wide", run_dppp(command))

@@ -265,6 +265,9 @@ def test_the_paper_knows_two_families(family: str) -> None:
         ({"colluders": 25, "dropouts": 25}, "colluders"),
         ({"calibration": "rough"}, "exact or paper"),
         ({"noise": "laplace"}, "unknown noise"),
+        ({"epsilon": 1e-9, "queries": 1000}, "too wide"),
+        ({"epsilon": 1e-9, "queries": 1000, "noise": "auto"}, "too wide"),
+        ({"epsilon": 1e-9, "noise": "binomial", "calibration": "paper"}, "too wide"),
     ],
 )
 def test_bad_input_is_named(changed: dict[str, object], reason: str) -> None:

@@ -172,3 +172,27 @@ def test_shares_of_closed_families_add_up_in_variance(noise: Noise) -> None:
 def test_bad_parameters_are_refused(parameters: dict[str, object]) -> None:
     with pytest.raises(InputError):
         noise_from_parameters(parameters)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Skellam(share_variance=1e18),
+        Skellam(share_variance=1e307, shares=1_000),
+        Binomial(total_tosses=10**14),
+        Binomial(total_tosses=10**400),
+        DiscreteGaussian(share_sigma=1e9),
+        DiscreteGaussian(share_sigma=1e300, shares=7),
+        Polya(shape=2.0, ratio=1 - 1e-12),
+        Polya(shape=2.0, ratio=math.nextafter(1, 0)),
+    ],
+)
+def test_noise_too_wide_to_be_worked_out_is_refused_at_once(noise: Noise) -> None:
+    with pytest.raises(InputError, match="too wide to be worked out"):
+        pmf_of(noise)
+
+
+def test_a_wide_discrete_gaussian_has_the_variance_of_a_gaussian() -> None:
+    for sigma in (9_999.0, 10_001.0):
+        noise = DiscreteGaussian(share_sigma=sigma, shares=3)
+        assert noise.variance == pytest.approx(3 * sigma**2, rel=1e-13)

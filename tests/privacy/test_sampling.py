@@ -151,3 +151,11 @@ def test_sampling_delta_is_the_formula() -> None:
     assert found == pytest.approx((1 + math.exp(8)) * 1000 * 10 * 175 * distance)
     assert 0 < found < 1e-20
     assert sampling_delta(noise, epsilon=400.0, queries=1000, classes=10) == 1.0
+
+
+@pytest.mark.parametrize(
+    "noise", [Skellam(share_variance=1e12), Polya(shape=1.0, ratio=1 - 1e-9, shares=2)]
+)
+def test_a_table_too_long_to_be_worked_out_is_refused_at_once(noise: Noise) -> None:
+    with pytest.raises(InputError, match="too wide"):
+        sampling_table(noise)

@@ -13,6 +13,7 @@ from typing import Any
 
 from dppp.errors import InputError
 from dppp.privacy.ledger_budget import Budget
+from dppp.privacy.noise import require_whole
 
 FORMAT = 1
 
@@ -64,8 +65,8 @@ class ReservedTask:
 
     def __post_init__(self) -> None:
         _require_id("task id", self.task_id)
-        if not isinstance(self.queries, int) or self.queries < 1:
-            raise InputError(f"queries must be a whole number, 1 or more, got {self.queries!r}")
+        require_whole("queries", self.queries)
+        require_whole("classes", self.classes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

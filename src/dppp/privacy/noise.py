@@ -26,6 +26,9 @@ from dppp.privacy.pmf import (
     pmf_from_ratios,
 )
 
+_WIDE_SIGMA = 10_000
+"""Past it, and long before, no float tells a discrete Gaussian's variance from a Gaussian's."""
+
 Number = Any
 """A float, or a gmpy2.mpfr where the sampler needs more digits; the formulas serve both."""
 
@@ -113,6 +116,8 @@ class DiscreteGaussian:
     @property
     def variance(self) -> float:
         """Variance of the sum: below shares * share_sigma² when sigma is small."""
+        if self.share_sigma > _WIDE_SIGMA:
+            return self.shares * self.share_sigma**2
         values = np.arange(1, math.ceil(40 * self.share_sigma) + 2, dtype=np.float64)
         weights = np.exp(-(values**2) / (2 * self.share_sigma**2))
         return float(self.shares * 2 * np.dot(weights, values**2) / (1 + 2 * weights.sum()))
@@ -263,8 +268,13 @@ FAMILIES: Mapping[str, type[Noise]] = {
 }
 
 
+LONGEST_REACH = 2**23
+"""Values on either side of the centre that are worked out, in some hundred megabytes."""
+
+
 def pmf_of(noise: Noise) -> Pmf:
-    """The masses of the sum of the shares."""
+    """The masses of the sum of the shares; refuses what would take all time and memory."""
+    require_narrow(noise, LONGEST_REACH)
     if isinstance(noise, DiscreteGaussian) and noise.shares > 1:
         return discrete_gaussian_sum_pmf(noise.share_sigma, noise.shares)
     reach = noise.reach(LOG_TAIL)
@@ -274,6 +284,28 @@ def pmf_of(noise: Noise) -> Pmf:
         is_half_centred=noise.is_half_centred,
         limit=noise.limit_ratio(reach),
     )
+
+
+def require_narrow(noise: Noise, longest_reach: int) -> None:
+    """Refuse noise whose masses would be too many to be worked out."""
+    try:
+        with np.errstate(all="ignore"):
+            is_narrow = noise.reach(LOG_TAIL) <= longest_reach
+    except (ArithmeticError, ValueError):
+        is_narrow = False
+    if not is_narrow:
+        raise InputError(
+            f"{noise.name} noise of standard deviation {_deviation_words(noise)} is too wide to be "
+            "worked out, and no count under it would mean anything; use less noise, that is a "
+            "larger epsilon or delta, or fewer queries"
+        )
+
+
+def _deviation_words(noise: Noise) -> str:
+    try:
+        return f"{math.sqrt(noise.variance):.2g}"
+    except ArithmeticError:
+        return "past all numbers"
 
 
 def highest_loss(noise: Noise) -> float:

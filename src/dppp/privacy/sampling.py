@@ -22,13 +22,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dppp.errors import InputError
-from dppp.privacy.noise import Arithmetic, Noise
+from dppp.privacy.noise import Arithmetic, Noise, require_narrow
 
 RandomSource = Callable[[int], bytes]
 """Gives that many random bytes. Deployments use `system_randomness`; tests hand in their own."""
 
 _BITS = 128
 _LOG_TABLE_TAIL = -116 * math.log(2)
+_LONGEST_REACH = 2**20
+"""Of one share: a table of this length takes a quarter of a minute and a gigabyte."""
 _PRECISE = Arithmetic(number=gmpy2.mpfr, exp=gmpy2.exp, bits=256)
 
 
@@ -86,6 +88,7 @@ class SamplingTable:
 def sampling_table(noise: Noise) -> SamplingTable:
     """The table of one teacher's share of this noise."""
     share = noise.one_share()
+    require_narrow(share, _LONGEST_REACH)
     reach = share.reach(_LOG_TABLE_TAIL)
     with gmpy2.context(precision=256):
         masses = _upper_masses(share, reach)
