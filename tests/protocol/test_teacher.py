@@ -126,6 +126,8 @@ def test_past_the_deadline_nothing_is_charged() -> None:
     with pytest.raises(RequestExpired):
         founded.teachers[1].vote(encode(request_for(founded.task, 1)), now=DEADLINE + 1)
     assert answered(founded, 1) == 0
+    founded.teachers[1].vote(encode(request_for(founded.task, 1)), now=DEADLINE)
+    assert answered(founded, 1) == 1
 
 
 def test_another_task_is_refused() -> None:
@@ -162,29 +164,28 @@ def test_one_list_is_served_and_served_again_but_no_second_one() -> None:
     founded.teachers[2].open_list(encode(without_last))
 
 
-def broken_lists(founded: Founded, whole: BallotList, other: BallotList) -> list[BallotList]:
-    flipped = bytearray(whole.ballots[1])
+def broken_lists(whole: BallotList, other: BallotList) -> dict[str, list[tuple[bytes, ...]]]:
+    """Ballots that are no list, by the reason that must be given."""
+    first, second, *rest = whole.ballots
+    flipped = bytearray(second)
     flipped[-1] ^= 1
-    replace = dataclasses.replace
-    return [
-        replace(whole, ballots=whole.ballots[:1]),
-        replace(whole, ballots=whole.ballots[:3]),
-        replace(whole, ballots=(whole.ballots[0],) * 5),
-        replace(whole, ballots=(*whole.ballots, whole.ballots[-1])),
-        replace(whole, ballots=tuple(reversed(whole.ballots))),
-        replace(whole, ballots=(whole.ballots[0], bytes(flipped), *whole.ballots[2:])),
-        replace(whole, ballots=(whole.ballots[0], other.ballots[1], *whole.ballots[2:])),
-        replace(whole, ballots=(whole.ballots[0], b"", *whole.ballots[2:])),
-    ]
+    return {
+        "expected 4 to 5": [(first,), (first, second, rest[0]), (*whole.ballots, rest[-1])],
+        "twice or is out of order": [(first,) * 5, tuple(reversed(whole.ballots))],
+        "not signed by teacher 2": [(first, bytes(flipped), *rest)],
+        "for another task or batch": [(first, other.ballots[1], *rest)],
+        "not a ballot": [(first, b"", *rest)],
+    }
 
 
 def test_a_list_that_is_not_complete_and_good_is_refused_and_leaves_no_trace() -> None:
     founded = small()
     whole = list_for(founded, request_for(founded.task, 1, 2))
     other = list_for(founded, request_for(founded.task, 1, 2, nonce=70))
-    for broken in broken_lists(founded, whole, other):
-        with pytest.raises(ListFault):
-            founded.teachers[1].open_list(encode(broken))
+    for reason, broken in broken_lists(whole, other).items():
+        for ballots in broken:
+            with pytest.raises(ListFault, match=reason):
+                founded.teachers[1].open_list(encode(dataclasses.replace(whole, ballots=ballots)))
     founded.teachers[1].open_list(encode(whole))
 
 

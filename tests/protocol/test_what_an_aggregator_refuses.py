@@ -1,125 +1,67 @@
 """Each rule by which an aggregator leaves a message out, and whom it blames."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from gmpy2 import mpz
-from tests.protocol.parties import (
-    Setting,
-    batch_of,
-    cast_anything,
-    list_of,
-    new_ledger,
-    new_teacher,
-    request_for,
-    seeded,
-    set_up,
-)
+from tests.protocol.one_batch import NOW, OneBatch, start_batch
+from tests.protocol.parties import cast_anything, list_of, seeded, set_up
 
 from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.privacy.ledger_store import MemoryStore
-from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import check_list, read_ballot
 from dppp.protocol.batch import Phase
-from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import Ballot, BallotList, BatchId, SignedShares
-from dppp.protocol.signing import sign, signer_of, verify_signature
-from dppp.protocol.teacher import Teacher
+from dppp.protocol.messages import Ballot, BallotList, BatchId
+from dppp.protocol.signing import verify_signature
 from dppp.protocol.wire import decode, encode
 
 LIAR, OTHER = 5, 1
-NOW = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Running:
-    """A batch of one query, with five teachers that keep the rules."""
-
-    setting: Setting
-    aggregator: Aggregator
-    teachers: dict[int, Teacher]
-    batch: BatchId
-    ballots: dict[int, bytes]
-
-    def vote(self, *teachers: int) -> None:
-        for teacher in teachers:
-            self.aggregator.receive(teacher, self.ballots[teacher], now=NOW)
-
-    def shares_of(self, teacher: int) -> SignedShares:
-        """What a teacher answers to the list of all ballots."""
-        data = list_of(self.setting, self.batch, [self.ballots[each] for each in self.teachers])
-        return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
-
-    def signed(self, message: Ballot | SignedShares, by: int = LIAR) -> bytes:
-        return encode(sign(message, signer_of(self.setting.signing_keys[by - 1])))
-
-    @property
-    def faults(self) -> dict[int, str]:
-        return self.aggregator.faults(self.batch)
 
 
 @pytest.fixture
-def running() -> Running:
-    setting = set_up(5, 1, 1)
-    aggregator = Aggregator(task=setting.task, public=setting.public, store=MemoryBatchStore())
-    teachers = {
-        index: new_teacher(setting, index, new_ledger(setting, index, MemoryStore()))
-        for index in setting.everybody
-    }
-    request = request_for(setting, [1])
-    aggregator.start(request, now=NOW)
-    ballots = {
-        index: teacher.handle(encode(request), now=NOW) for index, teacher in teachers.items()
-    }
-    return Running(
-        setting=setting,
-        aggregator=aggregator,
-        teachers=teachers,
-        batch=batch_of(setting, request),
-        ballots=ballots,
-    )
+def running() -> OneBatch:
+    return start_batch()
 
 
-def _of_another(running: Running) -> bytes:
+def _of_another(running: OneBatch) -> bytes:
     return running.ballots[OTHER]
 
 
-def _too_many_ciphertexts(running: Running) -> bytes:
+def _too_many_ciphertexts(running: OneBatch) -> bytes:
     plaintexts, source = [mpz(0), mpz(0)], seeded("liar").randbytes
     return cast_anything(running.setting, LIAR, running.batch, plaintexts, source=source)
 
 
-def _no_ciphertext_of_the_key(running: Running) -> bytes:
+def _no_ciphertext_of_the_key(running: OneBatch) -> bytes:
     ballot = decode(running.ballots[LIAR], Ballot)
     largest = b"\xff" * len(ballot.ciphertexts)
-    return running.signed(replace(ballot, ciphertexts=largest))
+    return running.signed(replace(ballot, ciphertexts=largest), by=LIAR)
 
 
-def _half_a_ciphertext(running: Running) -> bytes:
+def _half_a_ciphertext(running: OneBatch) -> bytes:
     ballot = decode(running.ballots[LIAR], Ballot)
-    return running.signed(replace(ballot, ciphertexts=ballot.ciphertexts[:-1]))
+    return running.signed(replace(ballot, ciphertexts=ballot.ciphertexts[:-1]), by=LIAR)
 
 
-def _no_proof(running: Running) -> bytes:
-    return running.signed(replace(decode(running.ballots[LIAR], Ballot), proof=b""))
+def _no_proof(running: OneBatch) -> bytes:
+    return running.signed(replace(decode(running.ballots[LIAR], Ballot), proof=b""), by=LIAR)
 
 
-def _signed_by_another(running: Running) -> bytes:
+def _signed_by_another(running: OneBatch) -> bytes:
     return running.signed(decode(running.ballots[LIAR], Ballot), by=OTHER)
 
 
-def _of_nobody(running: Running) -> bytes:
-    return running.signed(replace(decode(running.ballots[LIAR], Ballot), teacher=6))
+def _of_nobody(running: OneBatch) -> bytes:
+    return running.signed(replace(decode(running.ballots[LIAR], Ballot), teacher=6), by=LIAR)
 
 
-def _of_teacher_zero(running: Running) -> bytes:
+def _of_teacher_zero(running: OneBatch) -> bytes:
     """Whose key would be the last one in a list counted from the end."""
-    return running.signed(replace(decode(running.ballots[LIAR], Ballot), teacher=0))
+    return running.signed(replace(decode(running.ballots[LIAR], Ballot), teacher=0), by=LIAR)
 
 
-def _of_a_negative_teacher(running: Running) -> bytes:
+def _of_a_negative_teacher(running: OneBatch) -> bytes:
     return encode(replace(decode(running.ballots[LIAR], Ballot), teacher=-1))
 
 
@@ -138,40 +80,38 @@ def _of_a_negative_teacher(running: Running) -> bytes:
     ],
 )
 def test_a_ballot_that_is_not_good_is_left_out_and_its_sender_blamed(
-    running: Running, make: Callable[[Running], bytes], reason: str
+    running: OneBatch, make: Callable[[OneBatch], bytes], reason: str
 ) -> None:
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
     running.vote(1, 2, 3, 4)
-    progress = running.aggregator.progress(running.batch)
-    assert progress is not None
-    assert progress.phase is Phase.OPENING
-    assert progress.voters == (1, 2, 3, 4)
+    assert running.progress.phase is Phase.OPENING
+    assert running.progress.voters == (1, 2, 3, 4)
 
 
-def _of_another_list(running: Running) -> bytes:
-    return running.signed(replace(running.shares_of(LIAR), list_hash=bytes(32)))
+def _of_another_list(running: OneBatch) -> bytes:
+    return running.signed(replace(running.shares_of(LIAR), list_hash=bytes(32)), by=LIAR)
 
 
-def _in_anothers_name(running: Running) -> bytes:
+def _in_anothers_name(running: OneBatch) -> bytes:
     return encode(running.shares_of(OTHER))
 
 
-def _with_anothers_index(running: Running) -> bytes:
+def _with_anothers_index(running: OneBatch) -> bytes:
     """The sender's own signature on what another teacher computed."""
     theirs = running.shares_of(OTHER).shares
-    return running.signed(replace(running.shares_of(LIAR), shares=theirs))
+    return running.signed(replace(running.shares_of(LIAR), shares=theirs), by=LIAR)
 
 
-def _for_two_ciphertexts(running: Running) -> bytes:
+def _for_two_ciphertexts(running: OneBatch) -> bytes:
     public, message = running.setting.public, running.shares_of(LIAR)
     shares = DecryptionShares.from_bytes(public, message.shares)
     twice = replace(shares, elements=shares.elements * 2)
-    return running.signed(replace(message, shares=twice.to_bytes(public)))
+    return running.signed(replace(message, shares=twice.to_bytes(public)), by=LIAR)
 
 
-def _unsigned(running: Running) -> bytes:
+def _unsigned(running: OneBatch) -> bytes:
     return encode(replace(running.shares_of(LIAR), signature=bytes(64)))
 
 
@@ -186,46 +126,43 @@ def _unsigned(running: Running) -> bytes:
     ],
 )
 def test_shares_that_are_not_good_are_left_out_and_their_sender_blamed(
-    running: Running, make: Callable[[Running], bytes], reason: str
+    running: OneBatch, make: Callable[[OneBatch], bytes], reason: str
 ) -> None:
     running.vote(*running.teachers)
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
-    progress = running.aggregator.progress(running.batch)
-    assert progress is not None
-    assert progress.sharers == ()
+    assert running.progress.sharers == ()
 
 
-def test_who_did_not_vote_cannot_help_to_open(running: Running) -> None:
+def test_who_did_not_vote_cannot_help_to_open(running: OneBatch) -> None:
     """A teacher that is not in the list has noise in none of the counts."""
     running.vote(1, 2, 3, 4)
     running.aggregator.tick(NOW + 500)
-    four = list_of(running.setting, running.batch, [running.ballots[each] for each in (1, 2, 3, 4)])
-    helper = decode(running.teachers[OTHER].handle(four, now=NOW), SignedShares)
-    late = running.signed(replace(helper, teacher=LIAR))
+    helper = running.shares_of(OTHER, voters=(1, 2, 3, 4))
+    late = running.signed(replace(helper, teacher=LIAR), by=LIAR)
     running.aggregator.receive(LIAR, late, now=NOW)
     assert "another list or for another" in running.faults[LIAR]
 
 
-def test_what_is_for_teachers_is_dropped_and_nobody_is_blamed(running: Running) -> None:
+def test_what_is_for_teachers_is_dropped_and_nobody_is_blamed(running: OneBatch) -> None:
     for_teachers = list_of(running.setting, running.batch, list(running.ballots.values()))
     assert running.aggregator.receive(LIAR, for_teachers, now=NOW) == []
     assert running.faults == {}
 
 
-def test_what_is_about_an_unknown_batch_is_dropped_and_nobody_is_blamed(running: Running) -> None:
+def test_what_is_about_an_unknown_batch_is_dropped_and_nobody_is_blamed(running: OneBatch) -> None:
     ballot = replace(decode(running.ballots[LIAR], Ballot), batch_id=BatchId(bytes(32)))
-    assert running.aggregator.receive(LIAR, running.signed(ballot), now=NOW) == []
+    assert running.aggregator.receive(LIAR, running.signed(ballot, by=LIAR), now=NOW) == []
     assert running.faults == {}
 
 
-def test_a_batch_that_nobody_stored_cannot_be_adopted(running: Running) -> None:
+def test_a_batch_that_nobody_stored_cannot_be_adopted(running: OneBatch) -> None:
     with pytest.raises(InputError, match="not in the store"):
         running.aggregator.adopt(BatchId(bytes(32)), now=NOW)
 
 
-def test_a_ballot_of_another_batch_or_task_is_not_even_looked_at(running: Running) -> None:
+def test_a_ballot_of_another_batch_or_task_is_not_even_looked_at(running: OneBatch) -> None:
     setting, data = running.setting, running.ballots[OTHER]
     other_task = set_up(5, 1, 1, "another task").task
     for task, batch in ((setting.task, BatchId(bytes(32))), (other_task, running.batch)):
@@ -234,7 +171,7 @@ def test_a_ballot_of_another_batch_or_task_is_not_even_looked_at(running: Runnin
         assert caught.value.culprits == (OTHER,)
 
 
-def test_a_list_of_another_task_is_refused(running: Running) -> None:
+def test_a_list_of_another_task_is_refused(running: OneBatch) -> None:
     data = list_of(running.setting, running.batch, list(running.ballots.values()))
     other = set_up(5, 1, 1, "another task").task
     with pytest.raises(ListFault, match="another task"):
@@ -242,8 +179,8 @@ def test_a_list_of_another_task_is_refused(running: Running) -> None:
 
 
 @pytest.mark.parametrize("teacher", [0, 6])
-def test_a_signature_of_nobody_is_no_signature(running: Running, teacher: int) -> None:
+def test_a_signature_of_nobody_is_no_signature(running: OneBatch, teacher: int) -> None:
     message = replace(decode(running.ballots[LIAR], Ballot), teacher=teacher)
-    signed = decode(running.signed(message), Ballot)
+    signed = decode(running.signed(message, by=LIAR), Ballot)
     with pytest.raises(SignatureFault, match=f"no teacher {teacher}"):
         verify_signature(running.setting.task, signed)

@@ -1,0 +1,83 @@
+"""One batch at an aggregator, with teachers that keep the rules; the test plays the network."""
+
+from dataclasses import dataclass
+
+from tests.protocol.parties import (
+    Setting,
+    batch_of,
+    list_of,
+    new_ledger,
+    new_teacher,
+    request_for,
+    set_up,
+)
+
+from dppp.privacy.ledger_store import MemoryStore
+from dppp.protocol.aggregator import Aggregator, Progress
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import Ballot, BatchId, SignedShares
+from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode, encode
+
+NOW = 0
+DEADLINE = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneBatch:
+    """A batch of one query."""
+
+    setting: Setting
+    aggregator: Aggregator
+    teachers: dict[int, Teacher]
+    batch: BatchId
+    ballots: dict[int, bytes]
+
+    def vote(self, *teachers: int, now: int = NOW) -> None:
+        for teacher in teachers:
+            self.aggregator.receive(teacher, self.ballots[teacher], now=now)
+
+    def shares_of(self, teacher: int, *, voters: tuple[int, ...] = ()) -> SignedShares:
+        """What a teacher answers to the list of these voters' ballots, or of all."""
+        chosen = [self.ballots[each] for each in voters or self.teachers]
+        data = list_of(self.setting, self.batch, chosen)
+        return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
+
+    def signed(self, message: Ballot | SignedShares, *, by: int) -> bytes:
+        return encode(sign(message, signer_of(self.setting.signing_keys[by - 1])))
+
+    @property
+    def faults(self) -> dict[int, str]:
+        return self.aggregator.faults(self.batch)
+
+    @property
+    def progress(self) -> Progress:
+        found = self.aggregator.progress(self.batch)
+        assert found is not None
+        return found
+
+    @property
+    def outcome(self) -> Transcript | Abort | None:
+        return self.aggregator.outcome(self.batch)
+
+
+def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> OneBatch:
+    """The aggregator has asked; all ballots are cast, and none has arrived."""
+    setting = set_up(teachers, colluders, dropouts)
+    aggregator = Aggregator(task=setting.task, public=setting.public, store=MemoryBatchStore())
+    roles = {
+        index: new_teacher(setting, index, new_ledger(setting, index, MemoryStore()))
+        for index in setting.everybody
+    }
+    request = request_for(setting, [1], deadline=DEADLINE)
+    aggregator.start(request, now=NOW)
+    return OneBatch(
+        setting=setting,
+        aggregator=aggregator,
+        teachers=roles,
+        batch=batch_of(setting, request),
+        ballots={index: role.handle(encode(request), now=NOW) for index, role in roles.items()},
+    )
