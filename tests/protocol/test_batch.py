@@ -1,12 +1,16 @@
 """A batch at the aggregator: what comes too late, when voting ends, and whom it asks to open."""
 
+from dataclasses import replace
+
 import pytest
 from tests.protocol.one_batch import DEADLINE, OneBatch, start_batch
-from tests.protocol.parties import cast_anything, pack_unchecked, seeded
+from tests.protocol.parties import cast_anything, list_of, pack_unchecked, seeded
 
+from dppp.paillier.decryption.shares import DecryptionShares
+from dppp.paillier.groups import absolute
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch import Abort, Patience, Phase
-from dppp.protocol.messages import BallotList
+from dppp.protocol.messages import BallotList, ProofRequest
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
 
@@ -68,6 +72,13 @@ def test_voting_goes_on_for_a_while_once_there_are_enough(running: OneBatch) -> 
     assert running.progress.phase is Phase.VOTING
     running.aggregator.tick(500 + PATIENCE.after_quorum)
     assert running.progress.phase is Phase.OPENING
+
+
+def test_the_wait_begins_with_the_ballot_that_is_enough(running: OneBatch) -> None:
+    running.vote(1, 2, 3, now=10)
+    running.vote(4, now=10 + PATIENCE.after_quorum - 1)
+    running.aggregator.tick(10 + PATIENCE.after_quorum)
+    assert running.progress.phase is Phase.VOTING
 
 
 def test_a_later_ballot_does_not_lengthen_the_wait() -> None:
@@ -139,3 +150,74 @@ def test_the_first_shares_of_a_teacher_stand_and_enough_of_them_open(running: On
     assert running.progress.sharers == (1, 2, 3)
     running.aggregator.receive(4, encode(running.shares_of(4)), now=0)
     assert isinstance(running.outcome, Transcript)
+
+
+def test_shares_before_the_list_and_proofs_before_the_shares_are_no_fault(
+    running: OneBatch,
+) -> None:
+    """A network may deliver late what belongs to an earlier attempt."""
+    running.vote(1, 2)
+    shares = encode(running.shares_of(1))
+    running.aggregator.receive(1, shares, now=0)
+    running.vote(3, 4, 5)
+    running.aggregator.receive(1, proof_of(running, 1), now=0)
+    assert running.faults == {}
+    assert running.progress.sharers == ()
+    running.aggregator.receive(1, shares, now=0)
+    assert running.progress.sharers == (1,)
+
+
+def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: OneBatch) -> None:
+    running.vote(1, 2, 3, 4, 5)
+    running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
+    running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
+    assert running.faults == {}
+    assert running.progress.sharers == (1,)
+
+
+def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) -> None:
+    running.vote(1, 2, 3, 4, 5)
+    running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
+    running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
+    assert set(running.faults) == {1}
+    assert running.progress.sharers == ()
+
+
+def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> None:
+    running = start_batch(7, 1, 1)
+    running.vote(1, 2, 3, 4, 5, 6)
+    first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    liar, *honest = first
+    running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
+    for teacher in honest[:-1]:
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    last = honest[-1]
+    sends = running.aggregator.receive(last, encode(running.shares_of(last)), now=0)
+    to_prove = {each.teacher for each in sends if kind_of(each.data) == ProofRequest.KIND}
+    assert to_prove == set(first)
+    assert set(asked(sends)) == set(range(1, 8)) - set(first)
+    for teacher in honest:
+        running.aggregator.receive(teacher, proof_of(running, teacher), now=0)
+    running.aggregator.receive(liar, proof_of(running, liar), now=0)
+    assert set(running.faults) == {liar}
+    other = next(iter(set(range(1, 8)) - set(first)))
+    running.aggregator.receive(other, encode(running.shares_of(other)), now=0)
+    assert running.outcome is None  # unproven shares are not opened with again
+    running.aggregator.receive(other, proof_of(running, other), now=0)
+    assert isinstance(running.outcome, Transcript)
+
+
+def proof_of(running: OneBatch, teacher: int) -> bytes:
+    """A proof of the shares that this teacher really made."""
+    running.shares_of(teacher)
+    everybody = list_of(running.setting, running.batch, list(running.ballots.values()))
+    request = encode(ProofRequest(ballot_list=everybody))
+    return running.teachers[teacher].handle(request, now=0)
+
+
+def wrong_shares(running: OneBatch, teacher: int) -> bytes:
+    public, message = running.setting.public, running.shares_of(teacher)
+    shares = DecryptionShares.from_bytes(public, message.shares)
+    elements = tuple(absolute(each * 4, public.modulus) for each in shares.elements)
+    wrong = replace(shares, elements=elements).to_bytes(public)
+    return running.signed(replace(message, shares=wrong), by=teacher)
