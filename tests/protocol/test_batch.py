@@ -4,8 +4,15 @@ from dataclasses import replace
 
 import pytest
 from tests.protocol.one_batch import DEADLINE, OneBatch, start_batch
-from tests.protocol.parties import cast_anything, list_of, pack_unchecked, seeded
+from tests.protocol.parties import (
+    cast_anything,
+    list_of,
+    pack_unchecked,
+    request_for,
+    seeded,
+)
 
+from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.groups import absolute
 from dppp.protocol.aggregator import Send
@@ -205,6 +212,34 @@ def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> 
     assert running.outcome is None  # unproven shares are not opened with again
     running.aggregator.receive(other, proof_of(running, other), now=0)
     assert isinstance(running.outcome, Transcript)
+
+
+def test_who_has_not_answered_is_reminded_of_what_it_was_asked() -> None:
+    running = start_batch(7, 1, 1)
+    assert [send.teacher for send in running.aggregator.remind()] == [1, 2, 3, 4, 5, 6, 7]
+    running.vote(1, 2, 3, 4, 5)
+    assert [send.teacher for send in running.aggregator.remind()] == [6, 7]
+    running.vote(6)
+    liar, *honest = first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
+    assert asked(running.aggregator.remind()) == tuple(honest)
+    for teacher in honest:
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    running.aggregator.receive(honest[0], proof_of(running, honest[0]), now=0)
+    sends = running.aggregator.remind()
+    to_prove = [each.teacher for each in sends if kind_of(each.data) == ProofRequest.KIND]
+    assert to_prove == [teacher for teacher in first if teacher != honest[0]]
+    assert set(asked(sends)) == set(range(1, 8)) - set(first)
+
+
+def test_a_batch_may_begin_at_its_deadline_and_not_after_it(running: OneBatch) -> None:
+    for nonce, now in (("in time", DEADLINE), ("late", DEADLINE + 1)):
+        request = request_for(running.setting, [1], nonce=nonce, deadline=DEADLINE)
+        if now > DEADLINE:
+            with pytest.raises(InputError, match="deadline"):
+                running.aggregator.start(request, now=now)
+        else:
+            assert len(running.aggregator.start(request, now=now)) == 5
 
 
 def proof_of(running: OneBatch, teacher: int) -> bytes:

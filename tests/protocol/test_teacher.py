@@ -223,6 +223,7 @@ def broken_model(rows: np.ndarray) -> list[int]:
         (broken_model, [[1, 0, 0], [0, 1, 0], [0, 0, 0]]),
         (lambda _: [], [[0, 0, 0]] * 3),
         (lambda rows: [7] * len(rows), [[0, 0, 0]] * 3),
+        (lambda rows: [len(CLASS_NAMES)] * len(rows), [[0, 0, 0]] * 3),
         (lambda rows: [-1] * len(rows), [[0, 0, 0]] * 3),
         (lambda rows: ["yes"] * len(rows), [[0, 0, 0]] * 3),
         (lambda rows: [True] * len(rows), [[0, 0, 0]] * 3),

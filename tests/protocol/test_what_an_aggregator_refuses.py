@@ -145,6 +145,13 @@ def test_who_did_not_vote_cannot_help_to_open(running: OneBatch) -> None:
     assert "another list or for another" in running.faults[LIAR]
 
 
+@pytest.mark.parametrize("stranger", [0, -1, 6])
+def test_a_strangers_faults_count_for_nothing(running: OneBatch, stranger: int) -> None:
+    running.aggregator.receive(stranger, running.ballots[OTHER], now=NOW)
+    assert running.faults == {}
+    assert running.progress.voters == ()
+
+
 def test_what_is_for_teachers_is_dropped_and_nobody_is_blamed(running: OneBatch) -> None:
     for_teachers = list_of(running.setting, running.batch, list(running.ballots.values()))
     assert running.aggregator.receive(LIAR, for_teachers, now=NOW) == []

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import msgpack
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from tests.protocol.small import small
 
 from dppp.errors import WireError
-from dppp.protocol.messages import Ballot, BatchRequest, Query
+from dppp.protocol.messages import MOST_QUERIES, Ballot, BatchRequest, Query
 from dppp.protocol.task import Task
 from dppp.protocol.wire import VERSION, decode, encode, kind_of
 
@@ -90,6 +91,14 @@ def test_the_size_is_checked_before_anything_is_parsed(monkeypatch: pytest.Monke
 def test_bytes_without_a_kind_are_refused(data: bytes) -> None:
     with pytest.raises(WireError):
         kind_of(data)
+
+
+def test_a_batch_holds_so_many_queries_and_no_more() -> None:
+    query = REQUEST.queries[0]
+    replace(REQUEST, queries=(query,) * MOST_QUERIES)
+    for count in (0, MOST_QUERIES + 1):
+        with pytest.raises(WireError, match="a batch holds 1 to 20,000 queries"):
+            replace(REQUEST, queries=(query,) * count)
 
 
 def test_what_is_too_long_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
