@@ -110,6 +110,7 @@ BAD_TABLES = {
     "only a header": (b"first,second\n", "no rows"),
     "a column missing": (b"first,third\n1,2\n", "no column 'second'"),
     "text": (b"first,second\n1,2\n1,many\n", "line 3"),
+    "text after empty lines": (b"first,second\n\n1,2\n\n1,many\n", "line 5"),
     "an empty cell": (b"first,second\n1,\n", "line 2"),
     "a short line": (b"first,second\n1\n", "column 'second'"),
     "infinite": (b"first,second\n1,inf\n", "finite"),

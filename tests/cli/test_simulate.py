@@ -59,6 +59,7 @@ def test_much_budget_gives_nearly_the_votes_in_the_clear(table: Path) -> None:
         ("a,b\n1,x\n2,y\n", "no column 'kind'"),
         ("kind\nx\ny\n", "nothing to learn from"),
         ("a,kind\n1,x\n2\n", "line 3"),
+        ("a,kind\n\n1,x\n\n2\n", "line 5"),
         ("a,kind\n1,x\ntwo,y\n", "expected a number"),
         ("a,kind\n1,x\nnan,y\n", "fill in"),
         ("a,kind\n1,x\n,y\n", "expected a number"),

@@ -109,6 +109,23 @@ def test_any_estimator_learns_from_the_spread_labels(digits):
     assert accurate > 0.9
 
 
+def test_what_does_not_fit_the_pool_or_the_classes_is_refused_before_anything_is_spent(digits):
+    teachers = Teachers(digits)
+    nine = Spreading(class_shares=(0.2, *(0.1,) * 8))
+    with pytest.raises(InputError, match="9 class_shares for 10 classes"):
+        accuracy(teachers, digits, spreading=nine)
+    student = StudentClassifier(teachers, classes=range(10), labels=60)
+    with pytest.raises(InputError, match="99 rows of graph_features for 1400 records"):
+        student.fit(digits[0][:POOL], graph_features=digits[0][:99])
+    assert teachers.asked == []
+
+
+@pytest.mark.parametrize("shares", [(), (0.5, 0.4), (1.5, -0.5)])
+def test_shares_that_are_none_are_refused(shares):
+    with pytest.raises(InputError, match="positive and add up to 1"):
+        Spreading(class_shares=shares)
+
+
 def test_classes_may_have_names(digits):
     names = np.array([f"digit {number}" for number in range(10)])
     teachers = Teachers(digits, sigma=0)

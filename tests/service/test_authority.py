@@ -15,10 +15,13 @@ from dppp.service.authority import (
     Authority,
     make_certificate_request,
     make_tls_key,
+    read_certificate,
+    read_tls_key,
     require_authority,
     require_certificate,
     require_request,
 )
+from dppp.service.home import pem_of
 from dppp.service.identity import Identity, Role
 from dppp.service.join_request import sign_request
 from dppp.service.nkey import make_seed, public_nkey
@@ -89,6 +92,60 @@ def test_a_certificate_signed_by_a_member_is_refused() -> None:
     false = Authority(key=member_key, certificate=x509.load_pem_x509_certificate(member.encode()))
     with pytest.raises(FederationError, match="not issued by this"):
         require_certificate(issued(BROKER, false), BROKER, AUTHORITY.pem)
+
+
+def misused(*, is_authority: bool, usages: list[x509.ObjectIdentifier]) -> str:
+    """A teacher's certificate, rightly signed and rightly named, that may do other things too."""
+    start = x509.load_pem_x509_certificate(issued(TEACHER).encode())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(start.subject)
+        .issuer_name(start.issuer)
+        .public_key(start.public_key())
+        .serial_number(start.serial_number)
+        .not_valid_before(start.not_valid_before_utc)
+        .not_valid_after(start.not_valid_after_utc)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(TEACHER.alternative_names, critical=False)
+    )
+    signed = builder.sign(AUTHORITY.key, hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM).decode()
+
+
+CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+
+
+def test_a_certificate_for_another_use_is_refused() -> None:
+    good = misused(is_authority=False, usages=[CLIENT])
+    assert require_certificate(good, TEACHER, AUTHORITY.pem)
+    for bad in (
+        misused(is_authority=True, usages=[CLIENT]),
+        misused(is_authority=False, usages=[SERVER]),
+        misused(is_authority=False, usages=[CLIENT, SERVER]),
+    ):
+        with pytest.raises(FederationError, match="for another use than a teacher's"):
+            require_certificate(bad, TEACHER, AUTHORITY.pem)
+
+
+def test_a_second_text_of_the_same_certificate_is_refused() -> None:
+    good = issued(TEACHER)
+    assert read_certificate(good)
+    for bad in (f"{good}\n", f"a word before\n{good}", good + good, good.replace("\n", "\r\n")):
+        with pytest.raises(FederationError, match="not in its canonical form"):
+            read_certificate(bad)
+
+
+def test_a_tls_key_of_another_kind_or_behind_a_password_is_refused() -> None:
+    locked = make_tls_key().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"password"),
+    )
+    other_curve = pem_of(ec.generate_private_key(ec.SECP384R1()))
+    for bad in (b"", b"no key", locked, other_curve, pem_of(Ed25519PrivateKey.generate())):
+        with pytest.raises(FederationError, match="no EC P-256 key in PEM"):
+            read_tls_key(bad)
 
 
 def strange_request(key: Any, names: x509.ExtensionType, algorithm: Any = None) -> str:

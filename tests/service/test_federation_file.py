@@ -1,8 +1,10 @@
 """The federation file: one text, one meaning, and nothing in it that contradicts itself."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from tests.service.ceremonies import Ceremony, hold
 
 from dppp.errors import FederationChanged, FederationError, InputError
 from dppp.paillier.keys import PublicKey
+from dppp.service.authority import make_certificate_request, make_tls_key
 from dppp.service.ceremony import deal_federation, share_files
+from dppp.service.coordinator import read_authority
 from dppp.service.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.json_document import to_text
 
@@ -136,6 +140,14 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda here, _: here["aggregator"].update(nkey=None),
         "broker",
     ),
+    "hosts that are no texts": (
+        lambda here, _: here["broker"].update(hosts=["localhost", 7]),
+        "hosts must be a list of texts",
+    ),
+    "broker and aggregator in each other's place": (
+        lambda here, _: here.update(aggregator=here["broker"], broker=here["aggregator"]),
+        "an aggregator has an nkey, and a broker has none",
+    ),
     "an aggregator named as a teacher": (
         lambda here, _: here["aggregator"].update(name=here["teachers"][0]["name"]),
         "same name",
@@ -197,6 +209,44 @@ def test_the_public_key_must_be_the_tasks(ceremony: Ceremony) -> None:
     foreign: PublicKey = small.dealt(3, 3).public
     with pytest.raises(InputError, match="not the task's"):
         replace(ceremony.federation, public=foreign)
+
+
+def test_the_order_of_the_teachers_is_nobodys_choice(ceremony: Ceremony) -> None:
+    """Everybody derives it, so a coordinator cannot deal two files of one meaning."""
+    whole = ceremony.federation
+    task = replace(whole.task, teachers=whole.task.teachers[::-1])
+    with pytest.raises(FederationError, match="not in the order of their names"):
+        replace(whole, task=task, teachers=whole.teachers[::-1])
+
+
+def test_one_tls_key_for_two_is_refused(ceremony: Ceremony) -> None:
+    authority = read_authority(ceremony.root / "coordinator")
+    first, second, third = ceremony.federation.teachers
+    key = make_tls_key()
+    doubled = [
+        replace(
+            each,
+            certificate=authority.issue(
+                make_certificate_request(key, each.identity), each.identity, now=datetime.now(UTC)
+            ),
+        )
+        for each in (first, second)
+    ]
+    with pytest.raises(FederationError, match="hospital b has the TLS key of somebody else"):
+        replace(ceremony.federation, teachers=(*doubled, third))
+
+
+def test_a_bad_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "federation.json"
+    path.write_bytes(b"{}")
+    with pytest.raises(FederationError, match=re.escape(f"{path}: dppp federation must have")):
+        read_federation(path, None)
+
+
+def test_a_file_far_too_long_is_not_even_read_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dppp.service.json_document.SIZE_LIMIT", 1_000)
+    with pytest.raises(FederationError, match="has at most 1,000 bytes"):
+        read(b" " * 1_001)
 
 
 def test_file_names_are_plain_and_distinct() -> None:

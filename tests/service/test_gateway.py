@@ -1,5 +1,6 @@
 """The gateway over real HTTP, with a small federation behind it."""
 
+import asyncio
 import json
 import threading
 import time
@@ -14,6 +15,7 @@ from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, small
 from tests.service.served import serve
 
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import MOST_QUERIES
 from dppp.protocol.transcript import verify_transcript
 from dppp.service.embedded_gateway import Embedded, embed_gateway
 from dppp.service.queriers import Querier, make_token
@@ -116,7 +118,9 @@ def test_known_rows_are_free_and_fresh_ones_cost(served: Served) -> None:
     known = ask(client, [[0.0, 1.0], [1.0, 1.0]])
     assert known["charged"] == 0
     assert known["batch"] is None
-    assert client.get(f"/api/batches/{known['id']}/transcript").status_code == 409
+    none = client.get(f"/api/batches/{known['id']}/transcript")
+    assert none.status_code == 409
+    assert "released before, so it has no batch" in none.json()["detail"]
     ask(client, [[0.0, 1.0]], fresh=True)
     budget = client.get("/api/budget").json()
     assert budget["charged"] == 3
@@ -169,6 +173,48 @@ def test_a_malformed_batch_is_refused_with_a_reason_and_charges_nothing(
     assert refused.status_code == code, refused.text
     assert reason in refused.json()["detail"]
     assert client.get("/api/budget").json()["charged"] == 0
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 201], ids=["empty", "two words", "too long"])
+def test_a_key_that_is_none_is_refused(served: Served, key: str) -> None:
+    client = served.client()
+    headers = {"Idempotency-Key": key}
+    refused = client.post("/api/batches", json={"rows": [[1, 1]]}, headers=headers)
+    assert refused.status_code == 422
+    assert "Idempotency-Key" in refused.json()["detail"]
+    assert client.get("/api/budget").json()["charged"] == 0
+
+
+def test_more_rows_than_a_batch_can_hold_are_refused_whatever_the_gateway_would_take() -> None:
+    with serve_embedded(most_rows=MOST_QUERIES + 1) as served:
+        rows = [[1, place] for place in range(MOST_QUERIES + 1)]
+        refused = served.client().post("/api/batches", json={"rows": rows})
+    assert refused.status_code == 413
+    assert "split it" in refused.json()["detail"]
+
+
+def test_what_is_not_released_yet_is_not_told(served: Served) -> None:
+    client = served.client()
+    served.embedded.channel.silent |= {1, 2, 3, 4, 5}
+    posted = client.post("/api/batches", json={"rows": [[1.0, 1.0]]}).json()
+    for path in ("labels", "transcript", "verification"):
+        refused = client.get(f"/api/batches/{posted['id']}/{path}")
+        assert refused.status_code == 409
+        assert "still under way" in refused.json()["detail"]
+
+
+def test_a_gateway_whose_runner_has_stopped_is_not_well() -> None:
+    embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS)
+
+    async def look() -> httpx.Response:
+        """Without a server, so that nothing starts the runner."""
+        transport = httpx.ASGITransport(embedded.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.get("/health")
+
+    found = asyncio.run(look())
+    assert found.status_code == 503
+    assert "the runner of batches has stopped" in found.json()["detail"]
 
 
 @pytest.mark.parametrize("body", ['{"rows": [[NaN, 1]]}', '{"rows": [[1e999, 1]]}', "{", "\xff"])

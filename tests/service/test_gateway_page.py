@@ -64,6 +64,15 @@ def test_the_last_batches_are_listed_newest_first_with_times_and_a_few_labels(
         assert client.get(f"/api/batches?limit={limit}").status_code == 422
 
 
+def test_the_page_has_its_own_files_and_nothing_else_of_the_disk(served: Served) -> None:
+    client = served.client()
+    assert client.get("/page/index.html").status_code == 200
+    for name in ("none.js", "__init__.py", "..%2Fgateway.py", "%2Fetc%2Fpasswd"):
+        refused = client.get(f"/page/{name}")
+        assert refused.status_code == 404
+    assert "no such file" in client.get("/page/none.js").json()["detail"]
+
+
 def test_a_querier_lists_and_verifies_its_own_batches_only(served: Served) -> None:
     state = ask(served.client(ALICE), [[1.0, 1.0]])
     bob = served.client(BOB)

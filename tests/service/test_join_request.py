@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import nkeys
 import pytest
 from tests.service.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, join_all, terms
 
@@ -14,7 +15,7 @@ from dppp.errors import FederationError, InputError
 from dppp.service.ceremony import deal_federation
 from dppp.service.coordinator import collect, init_federation, read_authority, read_requests
 from dppp.service.home import Home, make_home
-from dppp.service.identity import Role
+from dppp.service.identity import Identity, Role
 from dppp.service.join_request import JoinRequest
 from dppp.service.nkey import make_seed, public_nkey, require_nkey
 
@@ -59,25 +60,29 @@ def test_joining_again_overwrites_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "says"),
     [
-        {"name": "somebody"},
-        {"role": "aggregator"},
-        {"role": "king"},
-        {"nkey": public_nkey(make_seed())},
-        {"nkey": None},
-        {"sealing_key": base64.b64encode(bytes(32)).decode()},
-        {"sealing_key": None},
-        {"signing_key": base64.b64encode(bytes(32)).decode()},
-        {"signature": base64.b64encode(bytes(64)).decode()},
-        {"signature": base64.b64encode(b"x" * 64).decode()},
-        {"certificate_request": "-----BEGIN CERTIFICATE REQUEST-----"},
-        {"more": 1},
+        ({"name": "somebody"}, "not its own"),
+        ({"role": "aggregator"}, "a teacher has a sealing key, and nobody else"),
+        ({"role": "king"}, "'king' is no role; choose teacher, aggregator, broker"),
+        ({"nkey": public_nkey(make_seed())}, "not its own"),
+        ({"nkey": None}, "teachers and aggregator have an nkey"),
+        ({"sealing_key": base64.b64encode(bytes(32)).decode()}, "not signed by its own key"),
+        ({"sealing_key": base64.b64encode(bytes(31)).decode()}, "32 bytes each"),
+        ({"sealing_key": None}, "a teacher has a sealing key, and nobody else"),
+        ({"signing_key": base64.b64encode(bytes(32)).decode()}, "not signed by its own key"),
+        ({"signature": base64.b64encode(bytes(64)).decode()}, "not signed by its own key"),
+        ({"signature": base64.b64encode(b"x" * 64).decode()}, "not signed by its own key"),
+        ({"signature": ""}, "not signed by its own key"),
+        ({"certificate_request": "-----BEGIN CERTIFICATE REQUEST-----"}, "cannot be read"),
+        ({"more": 1}, "exactly the fields"),
     ],
 )
-def test_a_changed_request_is_refused(ceremony: Ceremony, change: dict[str, Any]) -> None:
+def test_a_changed_request_is_refused(
+    ceremony: Ceremony, change: dict[str, Any], says: str
+) -> None:
     whole = json.loads(ceremony.home(TEACHERS[0]).request().to_bytes()) | change
-    with pytest.raises(FederationError) as caught:
+    with pytest.raises(FederationError, match=says) as caught:
         JoinRequest.from_bytes((json.dumps(whole, indent=2) + "\n").encode())
     assert "\n" not in str(caught.value)
 
@@ -112,6 +117,41 @@ def test_an_nkey_has_a_checksum() -> None:
     for bad in ("", good[:-1], good.lower(), "A" + good[1:], good[:10] + good[11:] + "A", "é" * 56):
         with pytest.raises(FederationError, match="begins with U"):
             require_nkey(bad)
+
+
+def test_a_broker_with_an_nkey_is_refused() -> None:
+    with pytest.raises(FederationError, match="a broker not"):
+        Identity(role=Role.BROKER, name="b", nkey=public_nkey(make_seed()), hosts=("h",))
+
+
+SEED = make_seed(lambda count: bytes(range(count)))
+OF_AN_ACCOUNT = nkeys.encode_seed(bytes(range(32)), nkeys.PREFIX_BYTE_ACCOUNT).decode()
+
+
+@pytest.mark.parametrize(
+    "seed",
+    ["", "SU", SEED[:-1], SEED[:30], SEED.lower(), f"{SEED}A", "é" * 58, OF_AN_ACCOUNT]
+    + [
+        f"{SEED[:place]}{'A' if SEED[place] != 'A' else 'B'}{SEED[place + 1 :]}"
+        for place in (9, 56)
+    ],
+)
+def test_a_mistyped_seed_is_refused_and_not_repeated(tmp_path: Path, seed: str) -> None:
+    make_home(tmp_path / "home", name="one")
+    home = Home(folder=tmp_path / "home")
+    (home.folder / "nats.seed").write_text(seed)
+    with pytest.raises(FederationError, match="no seed of a NATS user") as caught:
+        home.nats_seed()
+    assert not seed or seed not in str(caught.value)
+    assert public_nkey(SEED).startswith("U")
+
+
+def test_only_a_coordinators_folder_collects(tmp_path: Path) -> None:
+    request = make_home(tmp_path / "home", name="one")
+    with pytest.raises(InputError, match="no coordinator's folder; make one with `dppp init`"):
+        collect(tmp_path / "home", [request])
+    with pytest.raises(InputError, match="make the folder with `dppp init`"):
+        deal_federation(tmp_path / "home", tmp_path / "dealt")
 
 
 def test_collecting_again_changes_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Ledger files that were put back, cut, swapped, overwritten or never were ledgers."""
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -19,6 +20,7 @@ from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_chain import Head
 from dppp.service.head_file import HeadFile
 from dppp.service.ledger_file import create_ledger, inspect_ledger, open_ledger
+from dppp.service.sqlite import SqliteFile
 from dppp.service.sqlite_store import SqliteStore
 
 BATCH = make_id("batch", "a")
@@ -115,6 +117,34 @@ def test_no_flipped_bit_of_the_file_changes_what_the_ledger_says(path: Path) -> 
     assert refused > 20
 
 
+def test_damage_that_only_sqlite_can_see_is_said_in_one_line(path: Path) -> None:
+    whole = bytearray(path.read_bytes())
+    whole[36:40] = (1).to_bytes(4, "big")  # so many unused pages, and there is none
+    path.write_bytes(whole)
+    with inspect_ledger(path) as (ledger, store):
+        ledger.check()
+        with pytest.raises(LedgerDamaged, match=r"freelist.*answer nothing from it") as caught:
+            store.check_file()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_ledger_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(LedgerUnavailable, match=r"cannot create the ledger .*Not a directory"):
+        create_ledger(tmp_path / "file" / "ledger.db", teacher=TEACHER)
+
+
+def test_a_file_without_a_write_ahead_log_is_refused(tmp_path: Path) -> None:
+    """As on a network's disk; here it is a database in memory, which has none either."""
+    with pytest.raises(LedgerUnavailable, match=r"memory journal .* put the file on a local disk"):
+        SqliteFile(
+            tmp_path / "ledger.db",
+            mode="memory",
+            require=lambda _: None,
+            translate=lambda error: LedgerUnavailable(str(error)),
+        )
+
+
 def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     store = SqliteStore(path)
     ledger = Ledger.open(store)
@@ -189,8 +219,21 @@ def test_the_remembered_head_never_goes_back(tmp_path: Path) -> None:
         heads.remember(Head(index=7, hash=make_id("other")))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"index": -1, "hash": "00"}', "\u00ff"])
-def test_a_file_that_is_no_head_file_is_refused(tmp_path: Path, text: str) -> None:
+BAD_HEADS = {
+    "empty": "",
+    "no fields": "{}",
+    "a list": "[]",
+    "a short hash": '{"index": 1, "hash": "00"}',
+    "before the first entry": json.dumps({"index": -1, "hash": "00" * 32}),
+    "an index that is text": json.dumps({"index": "7", "hash": "00" * 32}),
+    "no text": "\u00ff",
+}
+
+
+@pytest.mark.parametrize("name", BAD_HEADS)
+def test_a_file_that_is_no_head_file_is_refused(tmp_path: Path, name: str) -> None:
+    """One from before the first entry would fit any ledger, also one that was put back."""
+    text = BAD_HEADS[name]
     (tmp_path / "head").write_text(text, encoding="latin-1")
     with pytest.raises(DpppError, match="head file"):
         HeadFile(tmp_path / "head").recall()

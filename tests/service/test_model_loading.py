@@ -2,15 +2,17 @@
 
 import pickle
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.left_out import need_module
 
-from dppp.errors import InputError, Refusal
+from dppp.errors import InputError, MissingExtraError, Refusal
 from dppp.learning.models import as_predict
-from dppp.service.model_loading import load_callable, load_onnx, load_skops
+from dppp.service.http_model import load_http
+from dppp.service.model_loading import load_callable, load_onnx, load_skops, load_torch
 from dppp.service.pickle_model import load_pickle
 
 CLASSES = ("malignant", "benign")
@@ -114,6 +116,22 @@ def test_a_file_that_is_missing_or_something_else_is_named(load, tmp_path: Path)
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"model is not an? .*model|cannot load .*model"):
             load(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "load", "extra"),
+    [
+        ("skops", lambda: load_skops(Path("model")), "service"),
+        ("torch", lambda: load_torch(Path("model"), "package:Class", {}), "torch"),
+        ("httpx", lambda: load_http("http://127.0.0.1:8000/predict", 1), "service"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    module: str, load: Callable[[], object], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"{module}; .*dppp\[{extra}\]"):
+        load()
 
 
 class Trap:

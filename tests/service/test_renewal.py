@@ -149,6 +149,20 @@ def test_an_installation_that_was_cut_in_the_middle_is_finished_by_the_same_comm
     assert "tls.pem.next" not in contents(home)
 
 
+def test_an_installation_that_cannot_write_says_so_and_is_finished_by_the_same_command(
+    running: Ceremony,
+) -> None:
+    home = running.home(TEACHERS[0])
+    certificate = signed(running, request_renewal(home))
+    (home.folder / "tls.pem").unlink()
+    (home.folder / "tls.pem").mkdir()  # which no file can replace
+    with pytest.raises(InputError, match=r"cannot write to .*make room and run this again"):
+        install_renewal(home, certificate)
+    (home.folder / "tls.pem").rmdir()
+    install_renewal(home, certificate)
+    home.tls_context()
+
+
 def test_no_certificate_outlives_the_authority_and_none_is_issued_after_it(
     running: Ceremony,
 ) -> None:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from tests.protocol import small
 from tests.service.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
 from dppp.errors import (
@@ -25,6 +27,7 @@ from dppp.service.federation_file import FederationFile
 from dppp.service.home import Home
 from dppp.service.ledger_file import inspect_ledger
 from dppp.service.setting_up import set_up
+from dppp.service.share_envelope import seal_to
 
 
 @pytest.fixture
@@ -86,6 +89,25 @@ def test_the_own_keys_must_stand_beside_the_own_name(fresh: Ceremony, tmp_path: 
     shutil.copy(home.folder / "tls.key", fresh.home(TEACHERS[0]).folder / "tls.key")
     with pytest.raises(FederationError, match="another TLS key"):
         fresh.set_up(TEACHERS[0])
+
+
+def test_a_share_that_would_be_sealed_to_another_key_is_refused(fresh: Ceremony) -> None:
+    """The coordinator put a sealing key of its own beside the name of a teacher."""
+    key = X25519PrivateKey.generate().public_key().public_bytes_raw()
+    first, *others = fresh.federation.teachers
+    changed = replace(fresh.federation, teachers=(replace(first, sealing_key=key), *others))
+    before = files(fresh.home(TEACHERS[0]))
+    with pytest.raises(FederationError, match="sealed to another key than this home's"):
+        set_up(fresh.home(TEACHERS[0]), changed, changed.hash, share=fresh.share(1))
+    assert files(fresh.home(TEACHERS[0])) == before
+
+
+def test_the_share_of_another_teacher_is_refused_though_it_opens(fresh: Ceremony) -> None:
+    """The dealer sealed the second share to the first teacher: two would vote as one."""
+    share = small.dealt(len(TEACHERS), 2).shares[1]
+    sealed = seal_to(fresh.federation.teachers[0].sealing_key, share, fresh.federation.task.task_id)
+    with pytest.raises(KeyMaterialError, match="share of teacher 2, and this home is teacher 1"):
+        fresh.set_up(TEACHERS[0], share=sealed)
 
 
 def test_a_share_must_be_the_own_and_of_this_key(fresh: Ceremony, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A share reaches the teacher that it was sealed to, and nobody else."""
 
+from types import SimpleNamespace
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
@@ -47,6 +49,14 @@ def test_any_changed_byte_is_noticed(place: int, mask: int) -> None:
 def test_any_cut_is_noticed(length: int) -> None:
     with pytest.raises(KeyMaterialError):
         unseal_from(SEALED[:length], KEY, TASK)
+
+
+def test_an_envelope_with_another_share_in_it_than_it_names_is_refused() -> None:
+    """Only a dealer can make one: the name is authenticated."""
+    lying = SimpleNamespace(index=SHARE.index + 1, to_bytes=SHARE.to_bytes)
+    sealed = seal_to(KEY.public_key().public_bytes_raw(), lying, TASK)  # type: ignore[arg-type]
+    with pytest.raises(KeyMaterialError, match="not the one its envelope names"):
+        unseal_from(sealed, KEY, TASK)
 
 
 def test_a_sealing_key_of_low_order_is_refused() -> None:

@@ -32,13 +32,22 @@ def test_a_state_with_its_class_votes_as_the_model_did(path: Path) -> None:
     assert list(as_predict(loaded, CLASSES)(ROWS)) == list(as_predict(model, CLASSES)(ROWS))
 
 
-@pytest.mark.parametrize("arguments", [{"hidden": 6}, {"hidden": "many"}, {}, {"width": 5}])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"hidden": 6}, "is not a state of"),
+        ({"hidden": "many"}, "cannot be made with the arguments hidden"),
+        ({}, "cannot be made with the arguments none"),
+        ({"width": 5}, "cannot be made with the arguments width"),
+    ],
+)
 def test_a_state_of_another_shape_or_wrong_arguments_are_refused(
-    arguments: dict[str, object], path: Path
+    arguments: dict[str, object], says: str, path: Path
 ) -> None:
     torch.save(TwoLayers(hidden=5).state_dict(), path)
-    with pytest.raises(InputError, match=NAME):
+    with pytest.raises(InputError, match=says) as caught:
         load_torch(path, NAME, arguments)
+    assert NAME in str(caught.value)
 
 
 def test_a_file_with_code_in_it_is_refused_and_not_run(path: Path, tmp_path: Path) -> None:

@@ -122,17 +122,17 @@ def _token(path: Path | None) -> str:
 def _read_rows(path: Path, features: Sequence[str]) -> list[list[float]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            lines = [(reader.line_num, line) for line in reader]  # empty ones are passed over
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read {path} as a CSV file: {error}") from error
     if not lines:
         raise InputError(f"{path} has no rows below its header")
-    missing = [name for name in features if name not in lines[0]]
+    missing = [name for name in features if name not in lines[0][1]]
     if missing:
         raise InputError(f"{path} has no column {missing[0]!r}, which the task asks for")
     return [
-        [_number(line[name], path, number, name) for name in features]
-        for number, line in enumerate(lines, start=2)
+        [_number(line[name], path, number, name) for name in features] for number, line in lines
     ]
 
 

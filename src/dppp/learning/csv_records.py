@@ -32,7 +32,7 @@ def read_records(path: Path, label: str) -> Records:
     if not features:
         raise InputError(f"{path} has no column besides {label!r}; there is nothing to learn from")
     labels, rows = [], []
-    for number, line in enumerate(lines, start=2):
+    for number, line in lines:
         if len(line) != len(header):
             raise InputError(
                 f"line {number} of {path} has {len(line)} values, expected {len(header)}"
@@ -52,17 +52,19 @@ def read_records(path: Path, label: str) -> Records:
     return Records(features=features, rows=np.array(rows), labels=np.array(labels))
 
 
-def _read(path: Path) -> tuple[list[str], list[list[str]]]:
+def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and each record with the number of its line; empty lines are passed over."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
+            reader = csv.reader(file)
+            lines = [(reader.line_num, line) for line in reader if line]
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if len(lines) < 2:
         raise InputError(f"{path} has no records below its header")
-    return [name.strip() for name in lines[0]], lines[1:]
+    return [name.strip() for name in lines[0][1]], lines[1:]
 
 
 def _number(value: str, path: Path, line: int, column: str) -> float:

@@ -41,8 +41,14 @@ class Spreading:
                 f"neighbours and steps must be 1 or more and reach between 0 and 1, got {self}"
             )
         shares = self.class_shares
-        if shares is not None and (min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9):
+        if shares is not None and (min(shares, default=0) <= 0 or abs(sum(shares) - 1) > 1e-9):
             raise InputError(f"class_shares must be positive and add up to 1, got {shares}")
+
+    def require_classes(self, count: int) -> None:
+        """Refuse shares of other classes; a student asks this before it spends anything."""
+        shares = self.class_shares
+        if shares is not None and len(shares) != count:
+            raise InputError(f"{len(shares)} class_shares for {count} classes; give one for each")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +112,7 @@ def influence(graph: sparse.csr_array, rows: Integers, spreading: Spreading) -> 
 
 def spread_labels(arrived: Floats, evidence: Floats, spreading: Spreading) -> SpreadLabels:
     """Carry the evidence (a row of class weights for each asked row) to every record."""
+    spreading.require_classes(evidence.shape[1])
     reached = arrived.any(axis=1)
     scores = np.maximum(arrived[reached] @ evidence, 0)
     # Where nothing speaks for any class, all classes are alike; elsewhere this is too little.
@@ -120,8 +127,6 @@ def spread_labels(arrived: Floats, evidence: Floats, spreading: Spreading) -> Sp
 
 def _balance(scores: Floats, shares: Floats, rounds: int = 20) -> Floats:
     """Scale the classes until the mean of the scores is about the known shares."""
-    if len(shares) != scores.shape[1]:
-        raise InputError(f"{len(shares)} class_shares for {scores.shape[1]} classes")
     weights = np.ones(len(shares))
     balanced = scores
     for _ in range(rounds):

@@ -120,6 +120,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(features) != len(pool):
             raise InputError(f"{len(features)} rows of graph_features for {len(pool)} records")
         self.classes_ = self._classes()
+        (self.spreading or Spreading()).require_classes(len(self.classes_))
         self.asked_ = choose_records(features, self.labels, seed=self.random_state)
         answers = self._ask(pool[self.asked_])
         answered, evidence = evidence_from_answers(answers, self.classes_, len(self.asked_))

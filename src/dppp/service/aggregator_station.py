@@ -13,6 +13,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from nats.aio.msg import Msg
 
@@ -221,9 +222,10 @@ class AggregatorStation:
         return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
 
 
-def _read_event(plain: dict[str, object], worker: str) -> BatchEvent:
+def _read_event(plain: dict[str, Any], worker: str) -> BatchEvent:
     if plain.pop("kind") != "batch":
         raise ValueError("an event of another kind")
     plain.pop("worker")
-    plain["stage"] = Stage(plain["stage"])  # type: ignore[arg-type]
-    return BatchEvent(worker=worker, **plain)  # type: ignore[arg-type]
+    plain["stage"] = Stage(plain["stage"])
+    bytes.fromhex(plain["batch"])
+    return BatchEvent(worker=worker, **plain)

@@ -5,14 +5,16 @@ connection the same key finds the same batch, so nothing is charged twice.
 """
 
 import json
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
+from pydantic import BaseModel, ValidationError
 
 from dppp.errors import DpppError, GatewayAbort, GatewayError, GatewayRefusal, InputError
 from dppp.protocol.inputs import encode_inputs
@@ -20,7 +22,10 @@ from dppp.protocol.messages import input_digest
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode
+from dppp.service.events import Stage
+from dppp.service.gateway_models import BatchState, Budget, Labels, TaskTerms
 
+Model = TypeVar("Model", bound=BaseModel)
 Rows = Sequence[Sequence[float]]
 Report = Callable[[int, str], None]
 """Told how many rows are answered, and what is happening to the next ones."""
@@ -28,6 +33,7 @@ Report = Callable[[int, str], None]
 _RETRY_SECONDS = 2
 _FIRST_POLL_SECONDS = 0.05
 _POLL_SECONDS = 0.5
+_TOKEN = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +49,12 @@ class Gateway:
 
     def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
         self._patience_seconds = patience_seconds
-        if not address.startswith(("https://", "http://")):
-            raise InputError(f"{address!r} is no gateway; write it as https://host:port")
-        try:
-            self._client = httpx.Client(
-                base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
-            )
-        except (httpx.InvalidURL, UnicodeEncodeError) as error:
-            raise InputError(
-                f"the gateway's address or the token cannot be used: {error}"
-            ) from error
+        _require_address(address)
+        if not _TOKEN.fullmatch(token):  # httpx would repeat it in its refusal
+            raise InputError("the token is no token: one word on one line; copy it again, whole")
+        self._client = httpx.Client(
+            base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
+        )
 
     def __enter__(self) -> "Gateway":
         return self
@@ -62,29 +64,29 @@ class Gateway:
 
     def task(self) -> dict[str, Any]:
         """The terms of the task."""
-        return self._call("GET", "/api/task").json()  # type: ignore[no-any-return]
+        return _read(TaskTerms, self._call("GET", "/api/task")).model_dump()
 
     def budget(self) -> dict[str, Any]:
         """What was spent and is left."""
-        return self._call("GET", "/api/budget").json()  # type: ignore[no-any-return]
+        return _read(Budget, self._call("GET", "/api/budget")).model_dump()
 
     def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
         """Send a batch; the same rows under the same key are the same batch."""
         body = {"rows": [list(row) for row in rows], "fresh": is_fresh}
         headers = {"Idempotency-Key": key}
-        return str(self._call("POST", "/api/batches", json=body, headers=headers).json()["id"])
+        return _read(BatchState, self._call("POST", "/api/batches", json=body, headers=headers)).id
 
     def wait(self, batch: str, report: Callable[[str], None]) -> None:
         """Wait for a batch to be released; a short batch is asked after more often."""
         pause = _FIRST_POLL_SECONDS
         while True:
-            state = self._call("GET", f"/api/batches/{batch}").json()
+            state = _read(BatchState, self._call("GET", f"/api/batches/{batch}"))
             report(_words(state))
-            if state["stage"] == "released":
+            if state.stage is Stage.RELEASED:
                 return
-            if state["stage"] == "aborted":
+            if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
-                    f"the batch was aborted: {state['reason']}{_named(state)}. The same command "
+                    f"the batch was aborted: {state.reason}{_named(state)}. The same command "
                     "asks again, at a new charge"
                 )
             time.sleep(pause)
@@ -92,8 +94,8 @@ class Gateway:
 
     def labels(self, batch: str) -> list[Labelled]:
         """The labels of a released batch."""
-        found = self._call("GET", f"/api/batches/{batch}/labels").json()["labels"]
-        return [Labelled(label=each["label"], counts=tuple(each["counts"])) for each in found]
+        found = _read(Labels, self._call("GET", f"/api/batches/{batch}/labels"))
+        return [Labelled(label=each.label, counts=tuple(each.counts)) for each in found.labels]
 
     def transcript(self, batch: str) -> bytes | None:
         """The transcript of a released batch; None if all its rows had been released before."""
@@ -202,7 +204,13 @@ def ask_in_parts(
         except GatewayAbort:
             plan.renew(part)
             raise
-        yield part, gateway.labels(batch), gateway.transcript(batch)
+        labels = gateway.labels(batch)
+        if len(labels) != part.count:  # all later labels would stand beside other rows
+            raise GatewayError(
+                f"the gateway gave {len(labels):,} labels for {part.count:,} rows; use none of "
+                "them, and tell the teachers"
+            )
+        yield part, labels, gateway.transcript(batch)
         report(part.start + part.count, "released")
 
 
@@ -216,15 +224,15 @@ def count_in_transcript(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> 
         transcript = decode(data, Transcript)
         task = decode(transcript.task, Task)
         digests = [input_digest(each) for each in encode_inputs(rows, len(task.features))]
-    except DpppError as error:
+        names = dict(enumerate(task.class_names))
+        answers = {
+            query.digest: Labelled(
+                label=None if answer.label is None else names[answer.label], counts=answer.counts
+            )
+            for query, answer in zip(transcript.queries, transcript.answers, strict=True)
+        }
+    except (DpppError, ValueError, KeyError) as error:
         raise GatewayError(f"the gateway's transcript is none of these rows: {error}") from error
-    names = task.class_names
-    answers = {
-        query.digest: Labelled(
-            label=None if answer.label is None else names[answer.label], counts=answer.counts
-        )
-        for query, answer in zip(transcript.queries, transcript.answers, strict=True)
-    }
     for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
         if answers.get(digest, labelled) != labelled:
             raise GatewayError(
@@ -234,20 +242,41 @@ def count_in_transcript(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> 
     return sum(digest in answers for digest in digests)
 
 
-def _words(state: dict[str, Any]) -> str:
+def _require_address(address: str) -> None:
+    try:
+        host = httpx.URL(address).raw_host.decode("ascii")
+        is_address = address.startswith(("https://", "http://")) and bool(host.encode("idna"))
+    except (httpx.InvalidURL, UnicodeError):
+        is_address = False
+    if not is_address:
+        raise InputError(f"{address!r} is no gateway; write it as https://host:port")
+
+
+def _read(kind: type[Model], answer: httpx.Response) -> Model:
+    """What the gateway said, which is untrusted, and maybe no gateway."""
+    try:
+        return kind.model_validate_json(answer.content)
+    except ValidationError:
+        raise GatewayError(
+            f"what {answer.url} answers is not what a gateway of this version says; check the "
+            "address"
+        ) from None
+
+
+def _words(state: BatchState) -> str:
     words = {
-        "votes": "teachers are asked",
-        "ballots": f"{state['ballots']} ballots",
-        "shares": f"{state['shares']} decryption shares",
+        Stage.VOTES: "teachers are asked",
+        Stage.BALLOTS: f"{state.ballots} ballots",
+        Stage.SHARES: f"{state.shares} decryption shares",
     }
-    return words.get(state["stage"], str(state["stage"]))
+    return words.get(state.stage, str(state.stage))
 
 
-def _named(state: dict[str, Any]) -> str:
+def _named(state: BatchState) -> str:
     return "".join(
-        f"; {word}: teachers {', '.join(map(str, state[name]))}"
-        for word, name in (("missing", "missing"), ("at fault", "culprits"))
-        if state[name]
+        f"; {word}: teachers {', '.join(map(str, found))}"
+        for word, found in (("missing", state.missing), ("at fault", state.culprits))
+        if found
     )
 
 

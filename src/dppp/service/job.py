@@ -33,8 +33,8 @@ class Job:
     def __post_init__(self) -> None:
         if len(self.digests) != len(self.positions) or not self.digests:
             raise WireError("a job has a position for each of its rows, and one row at least")
-        if any(not KNOWN <= each < len(self.nonces) for each in self.positions):
-            raise WireError("a job's row is at no place of its batch")
+        if set(self.positions) - {KNOWN} != set(range(len(self.nonces))):
+            raise WireError("a job's rows and the places of its batch do not belong together")
 
     @property
     def charged(self) -> int:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from dppp.errors import (
     AllowanceExceeded,
     BatchAborted,
-    InputError,
     JobChanged,
     JobUnknown,
     NotReleased,
@@ -50,7 +49,6 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 """Stores the request of a batch and starts it; whatever fails before that stores nothing."""
 
 _JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
-_LONGEST_KEY = 200
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
 
@@ -95,11 +93,9 @@ class Jobs:
 
     async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
         """Take a job, or find it under its key; returns when it is stored and under way."""
-        if not 0 < len(key) <= _LONGEST_KEY:
-            raise InputError(f"the key of a job has 1 to {_LONGEST_KEY} characters")
         inputs = encode_inputs(rows, len(self.task.features))
-        if not 1 <= len(inputs) <= MOST_QUERIES:
-            raise InputError(f"a job has 1 to {MOST_QUERIES:,} rows, not {len(inputs):,}; split it")
+        if len(inputs) > MOST_QUERIES:
+            raise TooManyRows(f"{len(inputs):,} rows; a job has {MOST_QUERIES:,} at most: split it")
         identifier = job_id(querier, key)
         async with self._turn:  # counting and charging belong together
             job = await self._find(identifier) or await self._new(

@@ -33,6 +33,11 @@ class Started:
     pid: int
     since: int
 
+    def __post_init__(self) -> None:
+        numbers = (self.pid, self.since)
+        if any(type(each) is not int or each < 1 for each in numbers):  # kill(-1) ends everything
+            raise InputError(f"no process has the id and the time {numbers}")
+
     @property
     def is_running(self) -> bool:
         """Whether it still is the process that was started."""
@@ -138,8 +143,10 @@ def read_processes(folder: Path) -> list[Started]:
         return [Started(**each) for each in plain]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"cannot read {folder / PROCESSES}: {error}") from error
+    except (OSError, ValueError, TypeError, InputError) as error:
+        raise InputError(
+            f"cannot read {folder / PROCESSES}: {error}; end the processes by hand, and remove it"
+        ) from error
 
 
 def write_processes(folder: Path, processes: Sequence[Started]) -> None:

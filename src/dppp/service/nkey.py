@@ -22,11 +22,21 @@ def make_seed(random_bytes: RandomBytes = system_random) -> str:
 
 
 def public_nkey(seed: str) -> str:
-    """The public key of a seed."""
+    """The public key of a seed. nkeys reads a mistyped one too, so its checksum is held against it.
+
+    Nothing of a seed is repeated, and what nkeys says about it neither.
+    """
     try:
-        public: bytes = nkeys.from_seed(seed.encode("ascii")).public_key
-    except (nkeys.NkeysError, ValueError) as error:
-        raise FederationError("this is no seed of an nkey; make a new home") from error
+        given = seed.encode("ascii")
+        _, raw = nkeys.decode_seed(given)
+        is_seed = nkeys.encode_seed(raw, nkeys.PREFIX_BYTE_USER) == given
+    except (nkeys.NkeysError, ValueError):
+        is_seed = False
+    if not is_seed:
+        raise FederationError(
+            "this is no seed of a NATS user; restore it from its copy, or join anew with a new home"
+        )
+    public: bytes = nkeys.from_seed(given).public_key
     return public.decode("ascii")
 
 

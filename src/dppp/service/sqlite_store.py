@@ -77,8 +77,8 @@ class SqliteStore:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise LedgerDamaged(
-                f"{self._path} is damaged ({found[0]}); answer nothing from it and restore the "
-                "newest copy"
+                f"{self._path} is damaged ({' '.join(found[0].split())}); answer nothing from it "
+                "and restore the newest copy"
             )
 
     def close(self) -> None:
