@@ -11,7 +11,9 @@ from gmpy2 import mpz
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dppp.errors import GroupElementError
 from dppp.paillier import modexp
+from dppp.paillier.groups import check_elements
 from dppp.paillier.lagrange import interpolate, interpolate_with_factorial
 from dppp.paillier.modexp import load_libcrypto, power_public, power_secret, power_secret_gmp
 from dppp.paillier.multiexp import multiply_powers
@@ -36,6 +38,19 @@ def test_both_constant_time_powers_equal_the_plain_one(
 def test_libcrypto_is_found_where_python_has_it() -> None:
     pytest.importorskip("ssl")
     assert load_libcrypto() is not None
+
+
+def test_an_element_has_one_form() -> None:
+    """-4 is as good a residue as 4 times anything, and would be a second way to write it."""
+    modulus, bound = mpz(7 * 11), mpz(7 * 11) ** 2
+    assert check_elements([mpz(4), mpz(81)], modulus, bound, what="number") == (4, 4)
+    for value in (mpz(-4), mpz(0), bound, bound + 4):
+        with pytest.raises(GroupElementError, match="number 1 is outside the group"):
+            check_elements([mpz(4), value], modulus, bound, what="number")
+    with pytest.raises(GroupElementError, match="number 0 is not invertible"):
+        check_elements([mpz(7)], modulus, bound, what="number")
+    with pytest.raises(GroupElementError, match="Jacobi symbol -1"):
+        check_elements([mpz(2)], modulus, bound, what="number")
 
 
 def test_an_even_modulus_is_refused_and_not_computed_with() -> None:

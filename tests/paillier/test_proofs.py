@@ -22,7 +22,7 @@ from dppp.paillier.challenges import hash_statement
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt, read_ciphertexts, write_ciphertexts
 from dppp.paillier.groups import absolute
-from dppp.paillier.keys import Decryption
+from dppp.paillier.keys import Decryption, KeyId
 from dppp.paillier.share_proofs import ShareProof, prove_shares, verify_shares
 
 
@@ -201,6 +201,7 @@ def test_a_share_proof_fails_for_any_other_statement(keys: Any, way: Decryption)
         (ciphertexts, shares, b"another batch"),
         (ciphertexts, replace(shares, index=4), b"batch"),
         (ciphertexts, replace(shares, index=9), b"batch"),
+        (ciphertexts, replace(shares, key_id=KeyId(bytes(32))), b"batch"),
         (ciphertexts, replace(shares, elements=(two, one, three)), b"batch"),
         (ciphertexts, replace(shares, elements=(absolute(one * 4, modulus), two, three)), b"batch"),
         (ciphertexts[::-1], shares, b"batch"),
@@ -239,6 +240,17 @@ def test_wrong_shares_cannot_be_proven(keys: Any, way: Decryption) -> None:
         proof = prove_shares(public, dealt.shares[0], ciphertexts, wrong, context=b"")
         with pytest.raises(ProofError):
             verify_shares(public, ciphertexts, wrong, proof, context=b"")
+
+
+def test_a_share_proof_that_is_too_long_is_refused_though_its_equation_holds(keys: Any) -> None:
+    """Who knows the order of the group could write one proof in many ways."""
+    public, ciphertexts, shares, proof = _proven_shares(keys, Decryption.ROOT)
+    order = (keys.short_primes[0] - 1) * (keys.short_primes[1] - 1)
+    near = replace(proof, response=proof.response + order)
+    verify_shares(public, ciphertexts, shares, near, context=b"batch")
+    too_long = replace(proof, response=proof.response + (order << 2000))
+    with pytest.raises(ProofError, match="does not hold"):
+        verify_shares(public, ciphertexts, shares, too_long, context=b"batch")
 
 
 def test_share_proofs_out_of_range_are_refused() -> None:
