@@ -43,9 +43,12 @@ from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
+from dppp.service.authority import require_certificate
 from dppp.service.federation_file import FederationFile
+from dppp.service.frames import PIECE_BYTES, Reassembly, read_frame, split_message
 from dppp.service.head_file import HeadFile
 from dppp.service.join_request import JoinRequest
+from dppp.service.nkey import public_nkey
 from dppp.service.share_envelope import unseal_from
 
 KINDS: tuple[type[Message], ...] = (
@@ -92,6 +95,7 @@ class Samples:
             *(self._of_entry(entry) for entry in self.ledger),
             *self._roles(),
             *_ceremony(),
+            *_broker(),
             Decoder("inputs", bytes(16), lambda data: decode_inputs([data[:8], data[8:]], 1)),
             Decoder("kind", self.transcript[:80], kind_of),
             Decoder(
@@ -228,6 +232,7 @@ def _ceremony() -> tuple[Decoder, ...]:
         ceremony = hold(Path(folder))
         home, sealed = ceremony.home(MEMBERS[0]), ceremony.share(1)
         request, key = home.request(), home.sealing_key()
+        seed = home.nats_seed().encode("ascii")
     federation = ceremony.federation
     return (
         Decoder(
@@ -240,7 +245,33 @@ def _ceremony() -> tuple[Decoder, ...]:
         Decoder(
             "share envelope", sealed, lambda data: unseal_from(data, key, federation.task.task_id)
         ),
+        Decoder(
+            "certificate",
+            federation.teachers[0].certificate.encode("ascii"),
+            lambda data: require_certificate(
+                data.decode("utf-8", "replace"), request.identity, federation.authority
+            ),
+        ),
+        Decoder(
+            "nkey seed",
+            seed,
+            lambda data: public_nkey(data.decode("utf-8", "replace")),
+        ),
     )
+
+
+def _broker() -> tuple[Decoder, ...]:
+    """What whoever may publish under a subject can make the other side read."""
+    first, second = split_message(bytes(PIECE_BYTES + 1))
+    assert len(second) < 200 < len(first)
+    (whole,) = split_message(b"a message", addressed=(1, 3))
+
+    def reassemble(data: bytes) -> bytes | None:
+        pieces = Reassembly()
+        pieces.take(read_frame(first))
+        return pieces.take(read_frame(data))
+
+    return Decoder("frame", whole, reassemble), Decoder("last frame", second, reassemble)
 
 
 def _teacher(world: World, index: int) -> tuple[Teacher, MemoryStore]:
