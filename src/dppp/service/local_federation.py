@@ -22,6 +22,7 @@ from dppp.service.join_request import JoinRequest
 from dppp.service.new_files import NewFile, write_new_files
 from dppp.service.queriers import make_token
 from dppp.service.setting_up import set_up
+from dppp.service.skops_module import import_skops
 from dppp.service.terms import Terms
 
 LOCALHOST = "127.0.0.1"
@@ -87,8 +88,7 @@ def make_local(
     key: DealtKey | None = None,
 ) -> LocalFederation:
     """Ceremony and configuration for one teacher a model, who all accept the task."""
-    from skops.io import dump  # noqa: PLC0415
-
+    skops = import_skops()
     local = LocalFederation(
         folder=folder, teachers=len(models), broker_port=broker_port, gateway_port=gateway_port
     )
@@ -98,7 +98,7 @@ def make_local(
     shares = [(folder / "dealt" / name).read_bytes() for name in dealt.share_files]
     for model, config, share in zip(models, local.teacher_configs, shares, strict=True):
         _set_up(local, dealt.federation, config.parent, share)
-        dump(model, config.parent / "model.skops")
+        skops.dump(model, config.parent / "model.skops")
         accept_task(read_config(config, TeacherConfig))
     _set_up(local, dealt.federation, local.broker_config.parent)
     _set_up(local, dealt.federation, local.aggregator_config.parent)

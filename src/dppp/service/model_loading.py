@@ -15,20 +15,16 @@ from typing import Any
 from dppp.errors import DpppError, InputError, MissingExtraError
 from dppp.learning.models import as_predict
 from dppp.protocol.votes import Predict
+from dppp.service.skops_module import import_skops
 
 
 def load_skops(path: Path, trusted_types: Sequence[str] = ()) -> Any:
     """A scikit-learn model from a file made by skops.io.dump."""
-    try:
-        import skops.io  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError(
-            "a skops model needs skops; install it with: pip install 'dppp[service]'"
-        ) from error
+    skops = import_skops()
     with reading_model(path, "a model saved by skops.io.dump"):
-        found = skops.io.get_untrusted_types(file=path)
+        found = skops.get_untrusted_types(file=path)
         _require_trusted(path, sorted(set(found) - set(trusted_types)))
-        return skops.io.load(path, trusted=list(trusted_types))
+        return skops.load(path, trusted=list(trusted_types))
 
 
 def _require_trusted(path: Path, untrusted: Sequence[str]) -> None:
