@@ -135,9 +135,10 @@ def test_the_low_words_decide_where_the_high_ones_are_equal() -> None:
     assert draw(2**64 - 1, 2**64 - 1) == 1
 
 
-def test_a_source_that_runs_dry_is_refused() -> None:
-    with pytest.raises(InputError, match="randomness"):
-        sampling_table(FAMILIES[0]).draw(10, lambda count: bytes(count - 16))
+@pytest.mark.parametrize("missing", [-1, 1, 8, 16, 160])
+def test_a_source_that_runs_dry_is_refused(missing: int) -> None:
+    with pytest.raises(InputError, match=f"gave {160 - missing} of 160 bytes"):
+        sampling_table(FAMILIES[0]).draw(10, lambda count: bytes(count - missing))
 
 
 def test_system_randomness_never_repeats() -> None:

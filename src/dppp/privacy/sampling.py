@@ -68,11 +68,10 @@ class SamplingTable:
 
     def draw(self, count: int, randomness: RandomSource = system_randomness) -> NDArray[np.int64]:
         """Draw this many independent shares."""
-        words = np.frombuffer(randomness(16 * count), dtype="<u8")
-        if len(words) != 2 * count:
-            raise InputError(
-                f"the source of randomness gave {8 * len(words)} of {16 * count} bytes"
-            )
+        data = randomness(16 * count)
+        if len(data) != 16 * count:
+            raise InputError(f"the source of randomness gave {len(data)} of {16 * count} bytes")
+        words = np.frombuffer(data, dtype="<u8")
         high, low = words[:count], words[count:]
         index = np.searchsorted(self._high[:-1], high, side="left")
         # The high word alone decides but once in about 2^54 draws.
