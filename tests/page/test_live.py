@@ -92,3 +92,28 @@ def test_the_page_comes_back_when_the_gateway_does(browser: Browser) -> None:
         ask_by_drawing(page, "7")
         page.click("nav a[href='#live']")
         expect(page.locator(".flight").first).to_contain_text("released")
+
+
+STALE = """async () => {
+  const { LiveState } = await import("/page/live_state.js");
+  const state = new LiveState();
+  const views = () => [{ teacher: 1, is_online: true }, { teacher: 2, is_online: true }];
+  const online = () => [...state.teachers.values()].map((each) => each.is_online);
+  state.apply({ kind: "teacher", teacher: 2, is_online: false, at: 4 });
+  state.setTeachers(views(), 0);
+  const first = online();
+  state.setTeachers(views(), state.events);
+  const asked = state.events;
+  state.apply({ kind: "teacher", teacher: 1, is_online: false, at: 5 });
+  state.setTeachers(views(), asked);
+  const late = online();
+  state.setTeachers(views(), state.events);
+  return [first, late, online()];
+}"""
+
+
+def test_an_answer_older_than_an_event_does_not_undo_it(digits_page: Page) -> None:
+    first, late, fresh = digits_page.evaluate(STALE)
+    assert first == [True, False]
+    assert late == [False, True]
+    assert fresh == [True, True]

@@ -47,13 +47,14 @@ export function startLive(task) {
 }
 
 async function refreshAll(state, known) {
+  const since = state.events;
   try {
     const [teachers, batches] = await Promise.all([
       get("/api/teachers"),
       get(`/api/batches?limit=${SHOWN_RELEASES}`),
       askBudget(),
     ]);
-    state.setTeachers(teachers);
+    state.setTeachers(teachers, since);
     known.batches = batches;
   } catch {
     // The stream says whether the gateway is there; when it is back, this runs again.

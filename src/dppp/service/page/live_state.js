@@ -9,9 +9,15 @@ export class LiveState {
     this.teachers = new Map();
     this.flights = new Map();
     this.events = 0;
+    this.told = new Map(); // of each teacher: whether it is online, and which event said so
   }
 
-  setTeachers(views) {
+  // `since` is how many events there were when these views were asked for: what came later is newer than they are.
+  setTeachers(views, since) {
+    for (const view of views) {
+      const told = this.told.get(view.teacher);
+      if (told && told.event > since) view.is_online = told.is_online;
+    }
     this.teachers = new Map(views.map((view) => [view.teacher, view]));
   }
 
@@ -21,6 +27,8 @@ export class LiveState {
     if (event.kind === "teacher") {
       const teacher = this.teachers.get(event.teacher);
       if (teacher) Object.assign(teacher, { is_online: event.is_online, heard_at: event.at });
+      const isKnown = teacher || this.teachers.size === 0;
+      if (isKnown) this.told.set(event.teacher, { is_online: event.is_online, event: this.events });
       return false;
     }
     this.#applyToFlight(event);
