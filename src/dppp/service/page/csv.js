@@ -1,4 +1,4 @@
-// A CSV file as rows of numbers in the order of the task's features; what is wrong is said by line. And labels as one.
+// A CSV file as rows of numbers in the order of the task's features; what is wrong is said by line. Labels go out as one column.
 
 // As people write numbers: no 0x10, which JavaScript would take.
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
