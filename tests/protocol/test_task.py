@@ -118,11 +118,11 @@ def test_an_uncertified_task_cannot_exist() -> None:
         ({"queries": 1_000_001}, "at most 1,000,000 queries"),
         (
             {"noise_terms": NoiseTerms(family="skellam", parameters=(1e12,), shares=3)},
-            "no count would mean anything",
+            "too wide",
         ),
         (
             {"noise_terms": NoiseTerms(family="skellam", parameters=(1e308,), shares=3)},
-            "no count would mean anything|out of every range",
+            "too wide",
         ),
         ({"noise_terms": NoiseTerms(family="laplace", parameters=(1.0,), shares=3)}, "laplace"),
         ({"noise_terms": NoiseTerms(family="skellam", parameters=(), shares=3)}, "parameters"),

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from dppp.errors import InputError, TaskError
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
-from dppp.privacy.noise import Binomial, Noise, family_named, noise_from_parameters
-from dppp.privacy.pmf import LOG_TAIL
+from dppp.privacy.noise import (
+    Binomial,
+    Noise,
+    family_named,
+    noise_from_parameters,
+    require_narrow,
+)
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
 from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
@@ -268,16 +271,8 @@ def _require_bearable(task: Task, noise: Noise) -> None:
         raise TaskError(
             f"a task has at most {MOST_TASK_QUERIES:,} queries, not {task.queries:,}; split it"
         )
-    try:
-        with np.errstate(all="ignore"):
-            reach, share_reach = noise.reach(LOG_TAIL), noise.one_share().reach(LOG_TAIL)
-    except (ArithmeticError, ValueError) as error:
-        raise TaskError(f"{noise} is out of every range; calibrate it anew") from error
-    if reach > _LONGEST_REACH or share_reach > _LONGEST_SHARE_REACH:
-        raise TaskError(
-            f"the noise reaches {reach:,} votes, a share of it {share_reach:,}, more than "
-            f"{_LONGEST_REACH:,} or {_LONGEST_SHARE_REACH:,}; no count would mean anything"
-        )
+    require_narrow(noise, _LONGEST_REACH)
+    require_narrow(noise.one_share(), _LONGEST_SHARE_REACH)
 
 
 def _require_certified(certificate: Certificate) -> None:
