@@ -11,7 +11,7 @@ demo: .venv/demo
 	$(BIN)/dppp demo
 
 test: .venv/ready
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # What CI runs.
 check: lint test

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dppp.protocol.teacher import Teacher as Teacher
     from dppp.protocol.transcript import verify_transcript as verify_transcript
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Aggregator": "dppp.protocol.aggregator",

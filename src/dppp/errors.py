@@ -103,6 +103,14 @@ class DataUnknown(Refusal):
     """No cap was ever fixed for this data id."""
 
 
+class FirstUseUnsaid(Refusal):
+    """A ledger would begin to count data from nothing, and nobody said that it was never used."""
+
+
+class NoColluders(Refusal):
+    """A task whose promise does not hold against a teacher who sees what the aggregator sees."""
+
+
 class TaskUnknown(Refusal):
     """The teacher never accepted this task."""
 
@@ -124,7 +132,7 @@ class BallotUnknown(Refusal):
 
 
 class SecondList(Refusal):
-    """The teacher has served another ballot list for this batch."""
+    """The teacher has endorsed another ballot list for this batch."""
 
 
 class WrongTeacher(Refusal):
@@ -169,6 +177,10 @@ class NotReleased(DpppError):
 
 class AllowanceExceeded(Refusal):
     """A querier, or the task, has fewer queries left than this asks for."""
+
+
+class TranscriptsNotAllowed(Refusal):
+    """A querier asks for a full transcript, which its token has no right to."""
 
 
 class TooManyRows(InputError):
@@ -221,6 +233,18 @@ class RequestExpired(Refusal):
 
 class OwnBallotMissing(Refusal):
     """A list without the ballot that this teacher cast."""
+
+
+class NotFromAggregator(Refusal):
+    """A message that the aggregator of the task did not sign."""
+
+
+class ListNotEndorsed(Refusal):
+    """Shares of a list that this teacher never endorsed."""
+
+
+class ListNotCertified(Refusal):
+    """A list without the endorsements of t distinct teachers."""
 
 
 class ListNotServed(Refusal):

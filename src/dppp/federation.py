@@ -26,14 +26,16 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     NONCE_BYTES,
+    BatchId,
     BatchRequest,
     Query,
     batch_id,
     input_digest,
     query_id,
 )
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Answer
-from dppp.protocol.signing import signer_of
+from dppp.protocol.signing import Signer, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
@@ -49,9 +51,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answers to all inputs, and the transcript that proves those that were new."""
+    """The answers to all inputs, and the receipt and transcript of those that were new."""
 
     answers: tuple[Answer, ...]
+    receipt: Receipt | None
     transcript: Transcript | None
 
 
@@ -81,16 +84,20 @@ class Federation:
         inputs = encode_inputs(rows, len(self.task.features))
         known = {} if fresh else self._known(inputs)
         new = tuple(dict.fromkeys(each for each in inputs if each not in known))
-        transcript = self._run_batch(new) if new else None
-        if transcript is not None:
-            known.update(zip(new, transcript.answers, strict=True))
-        return Outcome(answers=tuple(known[each] for each in inputs), transcript=transcript)
+        identifier, receipt = self._run_batch(new) if new else (None, None)
+        if receipt is not None:
+            known.update(zip(new, receipt.answers, strict=True))
+        return Outcome(
+            answers=tuple(known[each] for each in inputs),
+            receipt=receipt,
+            transcript=None if identifier is None else self.aggregator.transcript(identifier),
+        )
 
     def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Answer]:
         found = {each: self.aggregator.known_answer(input_digest(each)) for each in inputs}
         return {each: answer for each, answer in found.items() if answer is not None}
 
-    def _run_batch(self, inputs: Sequence[bytes]) -> Transcript:
+    def _run_batch(self, inputs: Sequence[bytes]) -> tuple[BatchId, Receipt]:
         """One batch, from request to release."""
         # The querier: every input under a nonce of its own, one request for all.
         queries = tuple(
@@ -103,7 +110,8 @@ class Federation:
         identifier = batch_id(task_id, [query_id(task_id, query) for query in queries])
 
         # The aggregator asks; the teachers vote, add noise, encrypt, prove, sign, and write down.
-        # Then the list of ballots goes out, and decryption shares come back; each reply may call
+        # Then the list of ballots goes out, and endorsements come back. With t of these the list
+        # is certified: it goes out as such, and decryption shares come back. Each reply may call
         # for further messages, until there is nothing left to say.
         sends = self.aggregator.start(request, now=now)
         while self.aggregator.outcome(identifier) is None:
@@ -122,7 +130,7 @@ class Federation:
         if isinstance(outcome, Abort):
             raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
         assert outcome is not None
-        return outcome
+        return identifier, outcome
 
 
 def deliver_here(
@@ -165,6 +173,7 @@ class Founded:
     teachers: dict[int, Teacher]
     ledgers: dict[int, Ledger]
     aggregator: Aggregator
+    aggregator_signer: Signer
 
 
 def found(
@@ -190,7 +199,8 @@ def found(
     key = key or deal(
         teachers=trust.teachers, threshold=trust.threshold, modulus_bits=modulus_bits, s=s
     )
-    # Every teacher: a signing key at home; its public half goes into the task.
+    # The aggregator and every teacher: a signing key; its public half goes into the task.
+    aggregator_key = Ed25519PrivateKey.generate()
     signing_keys = [Ed25519PrivateKey.generate() for _ in range(trust.teachers)]
     entries = [
         TeacherEntry(
@@ -204,6 +214,7 @@ def found(
         class_names=class_names,
         features=features,
         teachers=entries,
+        aggregator_key=aggregator_key.public_key().public_bytes_raw(),
         certificate=certificate,
         public=key.public,
         abstain_below=abstain_below,
@@ -228,8 +239,17 @@ def found(
         )
         for index, model in enumerate(models, start=1)
     }
-    aggregator = Aggregator(task=task, public=key.public, store=MemoryBatchStore())
-    return Founded(task=task, key=key, teachers=teachers, ledgers=accepted, aggregator=aggregator)
+    signer = signer_of(aggregator_key)
+    return Founded(
+        task=task,
+        key=key,
+        teachers=teachers,
+        ledgers=accepted,
+        aggregator=Aggregator(
+            task=task, public=key.public, signer=signer, store=MemoryBatchStore()
+        ),
+        aggregator_signer=signer,
+    )
 
 
 def _accept(task: Task, ledger: Ledger) -> Ledger:

@@ -17,7 +17,13 @@ SMALL = Workload(teachers=5, classes=3, modulus_bits=512, s=2, labels=9, slot_bi
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    return run_benchmark(SMALL, proof_batches=(3, 30), scaling_teachers=(4, 8), with_steps=True)
+    return run_benchmark(
+        SMALL,
+        proof_batches=(3, 30),
+        scaling_teachers=(4, 8),
+        share_teachers=(5, 9),
+        with_steps=True,
+    )
 
 
 def test_the_object_has_every_figure_of_the_issue(result: dict[str, Any]) -> None:
@@ -38,6 +44,9 @@ def test_the_object_has_every_figure_of_the_issue(result: dict[str, Any]) -> Non
     assert set(result["proof_cpu_ms_per_label_by_batch"]) == {"3", "9", "30"}
     assert set(result["teacher_cpu_ms_per_label_by_teachers"]) == {"4", "8"}
     assert "times the classes" in result["paper_measured"]
+    assert set(result["share_over_modexp_by_teachers"]) == {"5", "9"}
+    assert set(result["supplied_share_over_modexp_by_teachers"]) == {"5", "9"}
+    assert set(result["supplied_powers_save_part_of_teacher_by_batch"]) == {"3", "9", "30"}
 
 
 def test_ratios_are_of_figures_in_the_same_object(result: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ def test_bench_speaks_to_people_too() -> None:
 def test_bad_work_is_exit_2_and_one_line() -> None:
     for wrong in (
         ("--teachers", "1"),
-        ("--modulus-bits", "512"),
+        ("--modulus-bits", "510"),
         ("--s", "0"),
         ("--labels", "0"),
         ("--plot", "no/such/folder/steps.png"),

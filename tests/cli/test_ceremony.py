@@ -14,7 +14,7 @@ from dppp.service.home import Home
 
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
-    "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --modulus-bits 1024 --s 2"
+    "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --modulus-bits 2048 --s 2"
 )
 HOMES = {
     "hospital-b": "--name 'hospital b'",
@@ -51,7 +51,9 @@ def copied(typed: tuple[Path, dict[str, Any]], tmp_path: Path) -> tuple[Path, st
 
 
 def setup_command(root: Path, home: str, expected: str, share: str | None = None) -> str:
-    sealed = f" --share {root / 'dealt' / share}" if share else ""
+    """The ledger of a teacher is in its home here, never in that of whoever runs the tests."""
+    place = f"--ledger {root / home / 'ledger.db'} --head {root / home / 'head.json'}"
+    sealed = f" --share {root / 'dealt' / share} {place}" if share else ""
     file = root / "dealt" / "federation.json"
     return f"setup {root / home} --federation {file} --hash '{expected}'{sealed}"
 
@@ -60,9 +62,10 @@ def test_both_ends_see_the_same_fingerprint(typed: tuple[Path, dict[str, Any]]) 
     _, said = typed
     collected = {each["name"]: each["fingerprint"] for each in said["collect"]["joined"]}
     assert collected == {said[home]["name"]: said[home]["fingerprint"] for home in HOMES}
+    assert {len(bytes.fromhex(fingerprint)) * 8 for fingerprint in collected.values()} == {128}
 
 
-def test_teachers_are_numbered_by_name_and_warned_of_a_short_key(
+def test_teachers_are_numbered_by_name_and_warned_of_the_dealer(
     typed: tuple[Path, dict[str, Any]],
 ) -> None:
     root, said = typed
@@ -72,7 +75,6 @@ def test_teachers_are_numbered_by_name_and_warned_of_a_short_key(
         (2, "hospital-b.share"),
         (3, "hospital-c.share"),
     ]
-    assert any("1024" in warning for warning in dealt["warnings"])
     assert any("dealer" in warning for warning in dealt["warnings"])
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (root / "dealt").iterdir()}
     assert modes["federation.json"] == 0o644
@@ -112,7 +114,10 @@ def test_everybody_sets_up_and_a_teacher_accepts(copied: tuple[Path, str]) -> No
             "checked: the federation hash" in run_dppp(setup_command(root, home, expected)).stdout
         )
     config = root / "hospital-b" / "teacher.toml"
-    accepted = json_of(f"teacher accept --config {config}")
+    assert done["ledger"] == str(root / "hospital-b" / "ledger.db")
+    refused = run_dppp(f"teacher accept --config {config}")
+    assert_refused(1, "--first-use-of-this-data", refused)
+    accepted = json_of(f"teacher accept --config {config} --first-use-of-this-data")
     assert accepted["reserved"] == accepted["cap"] == {"epsilon": 8.0, "delta": 1e-5}
     assert (accepted["queries"], accepted["is_new_ledger"]) == (100, True)
     shown = run_process(f"teacher accept --config {config}")
@@ -135,6 +140,29 @@ def test_setup_refuses_what_was_not_compared(copied: tuple[Path, str]) -> None:
     assert not (root / "hospital-a" / "teacher.toml").exists()
     assert run_dppp(good).returncode == 0
     assert_refused(2, "nothing is overwritten", run_dppp(good))
+
+
+def test_setup_names_the_one_ledger_of_the_user_and_what_to_say(
+    copied: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, expected = copied
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    command = setup_command(root, "hospital-a", expected, "hospital-a.share").partition(" --ledger")
+    assert_refused(2, "together", run_dppp(f"{command[0]} --ledger {tmp_path / 'one.db'}"))
+    shown = run_dppp(command[0]).stdout
+    for place in ("data/dppp/ledger.db", "state/dppp/ledger.head"):
+        assert str(tmp_path / place) in shown
+        assert str(tmp_path / place) in (root / "hospital-a" / "teacher.toml").read_text()
+    accept = next(line for line in shown.splitlines() if line.startswith("dppp teacher accept"))
+    assert accept.endswith("--first-use-of-this-data")
+    assert json_of(accept.removeprefix("dppp "))["is_new_ledger"] is True
+    other = setup_command(root, "hospital-b", expected, "hospital-b.share").partition(" --ledger")
+    shown = run_dppp(other[0]).stdout
+    assert "is there already" in shown
+    assert "--first-use" not in shown
+    refused = run_dppp(f"teacher accept --config {root / 'hospital-b' / 'teacher.toml'}")
+    assert_refused(1, "[ledger] in teacher.toml", refused)
 
 
 def test_a_changed_federation_file_is_one_clear_line(copied: tuple[Path, str]) -> None:
@@ -161,7 +189,8 @@ def test_certificates_are_renewed_as_the_runbook_says(copied: tuple[Path, str]) 
     run_dppp(setup_command(root, "hospital-b", expected, "hospital-b.share"))
     before = json_of(f"federation {home / 'federation.json'}")
     asked = json_of(f"renew request {home}")
-    assert asked["fingerprint"] in run_dppp(f"renew request {home}").stdout
+    shown = run_dppp(f"renew request {home}").stdout
+    assert asked["fingerprint"] in shown.replace(" ", "")
     sign = f"renew sign {root / 'coordinator'} {asked['request_file']} --out {root / 'renewed'}"
     (renewed,) = json_of(sign)["renewed"]
     assert (renewed["name"], renewed["fingerprint"]) == ("hospital b", asked["fingerprint"])

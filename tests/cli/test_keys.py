@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dppp.paillier.keys import PublicKey, raised_exponent
+from dppp.paillier.keys import PublicKey, check_key_share
 from dppp.paillier.sealing import unseal_share
 
-DEAL = ("keys", "deal", "--teachers", "3", "--threshold", "2", "--modulus-bits", "1024")
+DEAL = ("keys", "deal", "--teachers", "3", "--threshold", "2")
 
 
 def run(
@@ -48,12 +48,13 @@ def test_deal_writes_a_key_and_sealed_shares_that_belong_to_it(dealt: tuple[Path
     public = PublicKey.from_bytes((out / "public.key").read_bytes())
     assert result["key_id"] == public.key_id.hex()
     assert (public.teachers, public.threshold, public.s) == (3, 2, 1)
-    assert any("1024" in warning for warning in result["warnings"])
+    assert public.modulus_bits == 2048
+    assert any("dealer" in warning for warning in result["warnings"])
     for index, word in enumerate(("first", "second", "third"), start=1):
         sealed = (out / result["share_files"][index - 1]).read_bytes()
         share = unseal_share(sealed, f"{word} passphrase".encode())
         assert share.index == index
-        raised_exponent(public, share)
+        check_key_share(public, share)
 
 
 def test_shares_can_be_read_by_their_owner_only(dealt: tuple[Path, Any]) -> None:
@@ -114,6 +115,20 @@ def test_truncated_foreign_and_missing_files_are_one_clear_line(
         assert failed.stdout == "", name
 
 
+def test_material_dealt_before_0_2_0_is_refused_with_what_to_do(
+    dealt: tuple[Path, Any], tmp_path: Path
+) -> None:
+    out, result = dealt
+    for name in ("public.key", result["share_files"][0]):
+        old = tmp_path / "old"
+        old.write_bytes((out / name).read_bytes().replace(b" 2\n", b" 1\n", 1))
+        refused = run("keys", "inspect", old, phrase="first passphrase")
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
+        assert "before 0.2.0" in refused.stderr
+        assert "dppp keys deal" in refused.stderr
+
+
 def test_a_key_file_takes_the_place_of_a_passphrase(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_bytes(b"\n\0 raw bytes, lines and all\n" * 2)
@@ -134,7 +149,7 @@ def test_a_key_file_takes_the_place_of_a_passphrase(tmp_path: Path) -> None:
         ((), "short", "longer"),
         (("--threshold", "4"), "a long passphrase", "threshold"),
         (("--threshold", "1"), "a long passphrase", "threshold"),
-        (("--modulus-bits", "512"), "a long passphrase", "modulus"),
+        (("--modulus-bits", "1024"), "a long passphrase", "choose an even number from 2048"),
         (("--s", "0"), "a long passphrase", "s is 0"),
         (("--decryption", "guess"), "a long passphrase", "guess"),
         (("--passphrase", "on the command line"), None, "passphrase"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
-from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id, new_location
+from tests.privacy.ledgers import DATA, FILLED, TEACHER, agree, answer, fill, make_id, new_location
 
 from dppp.service.ledger_file import create_ledger, open_ledger
 from dppp.service.locations import Location
@@ -63,7 +63,7 @@ def test_show_prints_every_number_for_people(typed: str) -> None:
 def test_show_prints_one_object_for_programs(typed: str) -> None:
     found = json_of(f"ledger show {typed}")
     assert found["teacher"] == TEACHER
-    assert found["head"]["index"] == 6
+    assert found["head"]["index"] == FILLED + 1
     (data,) = found["data"]
     assert data["reserved"] == {"epsilon": 1.5, "delta": 2e-6}
     assert [task["answered"] for task in data["tasks"]] == [6, 0, 0]
@@ -73,7 +73,7 @@ def test_show_prints_one_object_for_programs(typed: str) -> None:
 def test_check_finds_a_whole_ledger_whole(typed: str, head_path: Path) -> None:
     result = run_process(f"ledger check {typed} --remembered {head_path}")
     assert result.returncode == 0, result.stderr
-    assert "all 7 entries" in result.stdout
+    assert f"all {FILLED + 2} entries" in result.stdout
     assert "did not go back" in result.stdout
     found = json_of(f"ledger check {typed}")
     assert found["checked"] is True

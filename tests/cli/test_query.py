@@ -19,6 +19,7 @@ from tests.service.tls_keys import make_keys
 
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.release import Answer
 from dppp.service.asking import Gateway
 from dppp.service.embedded_gateway import Embedded, embed_gateway
@@ -205,18 +206,44 @@ def test_a_certificate_that_is_not_trusted_ends_it_at_once_until_its_authority_i
             assert gateway.task()
 
 
+def test_without_the_right_labels_come_and_transcripts_are_refused_before_anything_is_charged(
+    served: Served, table: Path
+) -> None:
+    table.write_text("first,second\n1,7\n", encoding="utf-8")
+    proof = table.with_name("proof")
+    refused = run_dppp(command(served, table, "--transcripts", str(proof), token=BOB))
+    assert_refused(1, "transcripts = true", refused)
+    assert spent(served) == 0
+    assert not table.with_name("labels.csv.parts").exists()
+    found = json_of(command(served, table, "--receipts", str(proof), token=BOB))
+    assert found["in_receipts"] == 1
+    assert [path.name for path in proof.iterdir()] == ["batch-0001.receipt"]
+    assert verify_receipt(proof.joinpath("batch-0001.receipt").read_bytes(), insecure_testing=True)
+    assert spent(served) == 1
+
+
 def test_an_address_that_is_none_is_refused(served: Served, table: Path) -> None:
     asked = command(served, table).replace(served[0], "gateway.example.org")
     assert_refused(2, "https://host:port", run_dppp(asked))
 
 
-def test_labels_that_are_not_in_the_gateways_own_transcript_are_refused(
+def test_receipts_of_another_task_than_the_one_known_of_are_refused(
+    served: Served, table: Path
+) -> None:
+    refused = run_dppp(command(served, table, "--task", "0" * 64))
+    assert refused.returncode == 1
+    assert "the check of the task failed" in refused.stderr
+    assert_refused(2, "64 hexadecimal digits", run_dppp(command(served, table, "--task", "12")))
+
+
+def test_labels_that_are_not_in_the_gateways_own_receipt_are_refused(
     served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = command(served, table, "--transcripts", str(table.with_name("proof")))
     honest = json_of(asked)
-    assert honest["in_transcripts"] == len(ROWS)
-    assert json_of(asked)["in_transcripts"] == 0  # released before, so there is no transcript
+    assert honest["in_receipts"] == len(ROWS)
+    assert honest["is_verified"] is False
+    assert json_of(asked)["in_receipts"] == 0  # released before, so there is no receipt
     told = Jobs.answers
 
     async def lie(self: Jobs, querier: str, identifier: JobId) -> tuple[Answer, ...]:
@@ -226,4 +253,4 @@ def test_labels_that_are_not_in_the_gateways_own_transcript_are_refused(
     monkeypatch.setattr(Jobs, "answers", lie)
     refused = run_dppp(f"{asked} --fresh")
     assert refused.returncode == 1
-    assert "its own transcript" in refused.stderr
+    assert "its own receipt" in refused.stderr

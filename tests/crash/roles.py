@@ -53,7 +53,9 @@ def run_teacher(world: World, folder: Path, channel: Connection) -> None:
 
 def run_aggregator(world: World, folder: Path, channel: Connection) -> None:
     store = SqliteBatchStore(folder / "batches")
-    aggregator = Aggregator(task=world.task, public=world.public, store=store)
+    aggregator = Aggregator(
+        task=world.task, public=world.public, signer=world.aggregator_signer, store=store
+    )
     for send in aggregator.resume(now=NOW):
         channel.send_bytes(send_frame(send))
     _serve(channel, lambda data: _handle(aggregator, data))
@@ -65,7 +67,10 @@ def _handle(aggregator: Aggregator, frame: bytes) -> list[bytes]:
     data = frame[_HEADER.size :]
     if kind == ASK_OUTCOME:
         outcome = aggregator.outcome(BatchId(data))
-        return [] if outcome is None else [OUTCOME + encode(outcome)]
+        if outcome is None:
+            return []
+        found = aggregator.transcript(BatchId(data)) or outcome
+        return [OUTCOME + encode(found)]
     if kind == START:
         sends = aggregator.start(decode(data, BatchRequest), now=now)
     elif kind == RECEIVE:

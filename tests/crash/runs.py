@@ -6,7 +6,7 @@ any refusal is a fault of the role under test.
 """
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
@@ -25,11 +25,13 @@ from tests.crash.roles import (
 )
 from tests.crash.world import BATCHES, NOW, QUERIES_PER_BATCH, TEACHERS, World
 
+from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_book import Book
-from dppp.privacy.ledger_records import Charge, ServedList
+from dppp.privacy.ledger_records import Charge, EndorsedList, GivenAnswer
 from dppp.privacy.ledger_store import LedgerStore, MemoryStore
 from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.ballots import statement_of
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import (
@@ -37,15 +39,24 @@ from dppp.protocol.messages import (
     BallotList,
     BatchId,
     BatchRequest,
+    CertifiedList,
+    Endorsement,
+    Endorser,
     ListHash,
     SignedShares,
     batch_id,
+    list_hash,
     query_id,
 )
+from dppp.protocol.receipt import Receipt, verify_receipt
+from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.service.sqlite_store import SqliteStore
+
+ASKED = (BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND)
+"""What a teacher is asked for in every batch."""
 
 _MOST_ROUNDS = 50
 _SECONDS_A_ROUND = 5
@@ -57,25 +68,45 @@ class Wire:
 
     threshold: int
     said: dict[tuple[str, BatchId, int], bytes] = field(default_factory=dict)
+    endorsers: dict[ListHash, set[int]] = field(default_factory=dict)
     helpers: dict[BatchId, dict[ListHash, set[int]]] = field(default_factory=dict)
     """Who gave decryption shares for which list of a batch."""
 
     def hear(self, teacher: int, data: bytes) -> None:
-        """A message from a teacher: ballots and shares are the same bytes for ever."""
+        """A message from a teacher: ballot, endorsement and shares are the same bytes for ever."""
         kind = kind_of(data)
-        message = decode(data, {Ballot.KIND: Ballot, SignedShares.KIND: SignedShares}[kind])
+        kinds = {each.KIND: each for each in (Ballot, Endorsement, SignedShares)}
+        message = decode(data, kinds[kind])
         assert message.teacher == teacher
         first = self.said.setdefault((kind, message.batch_id, teacher), data)
         assert first == data, f"teacher {teacher} said two different {kind}s for one batch"
+        if isinstance(message, Endorsement):
+            endorsed = self.endorsers.setdefault(message.statement.list_hash, set())
+            endorsed.add(teacher)
         if isinstance(message, SignedShares):
+            said = self.said[Endorsement.KIND, message.batch_id, teacher]
+            assert decode(said, Endorsement).statement.list_hash == message.list_hash
+            assert len(self.endorsers[message.list_hash]) >= self.threshold, "not certified"
             lists = self.helpers.setdefault(message.batch_id, {})
             lists.setdefault(message.list_hash, set()).add(teacher)
             opened = [who for who in lists.values() if len(who) >= self.threshold]
             assert len(opened) <= 1, "two lists of one batch can be opened"
 
     def hear_aggregator(self, send: Send) -> None:
-        """A message from the aggregator: one request and one list for each batch."""
+        """A message from the aggregator: one request and one list for each batch.
+
+        After a restart the list may be certified by other teachers than before.
+        """
         kind = kind_of(send.data)
+        if kind == CertifiedList.KIND:
+            certified = decode(send.data, CertifiedList)
+            self.said.setdefault((kind, certified.batch_id, 0), send.data)
+            listed = self.said[BallotList.KIND, certified.batch_id, 0]
+            assert certified.list_hash == list_hash(decode(listed, BallotList))
+            named = {each.teacher for each in certified.endorsers}
+            assert named <= self.endorsers[certified.list_hash]
+            assert len(named) >= self.threshold
+            return
         if kind == BallotList.KIND:
             batch = decode(send.data, BallotList).batch_id
         else:
@@ -85,14 +116,19 @@ class Wire:
         assert first == send.data, f"the aggregator sent two different {kind}s for one batch"
 
 
-def run_with_teacher_killed(world: World, teacher: UnderTest) -> list[Transcript | Abort]:
+def run_with_teacher_killed(world: World, teacher: UnderTest) -> list[Receipt | Abort]:
     """Teacher 1 is the process; the aggregator and the other teachers are here."""
-    aggregator = Aggregator(task=world.task, public=world.public, store=MemoryBatchStore())
+    aggregator = Aggregator(
+        task=world.task,
+        public=world.public,
+        signer=world.aggregator_signer,
+        store=MemoryBatchStore(),
+    )
     others = _teachers_here(world, set(range(1, TEACHERS + 1)) - {UNDER_TEST})
     run = _TeacherRun(world, teacher, aggregator, others, Wire(world.public.threshold))
     run.come_back()
     outcomes = [run.ask(world.request(number)) for number in range(BATCHES)]
-    for kind in (BatchRequest.KIND, BallotList.KIND):  # all again: the same answers as before
+    for kind in ASKED:  # all again: the same answers as before
         for number in range(BATCHES):
             run.repeat(run.wire.said[kind, identify(world.request(number)), 0])
     teacher.leave()
@@ -108,7 +144,7 @@ class _TeacherRun:
     others: dict[int, Teacher]
     wire: Wire
 
-    def ask(self, request: BatchRequest) -> Transcript | Abort:
+    def ask(self, request: BatchRequest) -> Receipt | Abort:
         sends = self.aggregator.start(request, now=NOW)
         for later in range(_MOST_ROUNDS):
             replies = [(send.teacher, each) for send in sends for each in self._deliver(send)]
@@ -127,14 +163,22 @@ class _TeacherRun:
         raise AssertionError("the batch came to no end")
 
     def come_back(self) -> None:
-        """Start the teacher on its files; the aggregator tries to have another list opened."""
+        """Start the teacher on its files; the aggregator tries to have another list opened.
+
+        It asks for an endorsement, and then, with a colluder's, for shares.
+        """
         self.teacher.live()
         while not self.teacher.is_alive:
             check_ledger_file(self.world, self.teacher.folder, self.aggregator)
             self.teacher.live()
         for (kind, _, _), data in list(self.wire.said.items()):
-            if kind == BallotList.KIND and self.teacher.is_alive:
-                self._ask_teacher(_another_list(data))
+            if kind == BallotList.KIND:
+                self._ask_for_another_list(_another_list(self.world, data))
+
+    def _ask_for_another_list(self, another: bytes) -> None:
+        endorsements = self._ask_teacher(another) if self.teacher.is_alive else []
+        if self.teacher.is_alive:
+            self._ask_teacher(_certified_by_few(self.world, another, endorsements))
 
     def repeat(self, data: bytes) -> None:
         """Say something once more, until the teacher lives to answer it."""
@@ -161,23 +205,79 @@ class _TeacherRun:
         for reply in replies:
             self.wire.hear(UNDER_TEST, reply)
         for refusal in frames[len(replies) :]:
-            assert kind_of(data) == BallotList.KIND, refusal
-            assert refusal.startswith(tuple(_reasons_to_refuse(data))), refusal
+            assert refusal.startswith(tuple(self._reasons_to_refuse(data))), refusal
         return replies
 
+    def _reasons_to_refuse(self, data: bytes) -> list[bytes]:
+        match kind_of(data):
+            case BallotList.KIND:
+                return _reasons_to_refuse_list(data)
+            case CertifiedList.KIND:
+                return self._reasons_to_refuse_certified(decode(data, CertifiedList))
+        return []
 
-def _reasons_to_refuse(data: bytes) -> list[bytes]:
-    """Of a list as good as any: that another was served, or that voting closed without it."""
+    def _reasons_to_refuse_certified(self, certified: CertifiedList) -> list[bytes]:
+        """That it has too few endorsements, or, if it has enough, that this teacher gave none."""
+        if len(certified.endorsers) < self.wire.threshold:
+            return [
+                REFUSAL + each
+                for each in (b"ListNotCertified", b"ListNotEndorsed", b"SecondList", b"BallotUn")
+            ]
+        said = self.wire.said.get((Endorsement.KIND, certified.batch_id, UNDER_TEST))
+        if said and decode(said, Endorsement).statement.list_hash == certified.list_hash:
+            return []
+        return [REFUSAL + b"SecondList", REFUSAL + b"ListNotEndorsed", REFUSAL + b"BallotUnknown"]
+
+
+def _reasons_to_refuse_list(data: bytes) -> list[bytes]:
+    """Of a list as good as any: that another was endorsed, or that voting closed without it."""
     ballots = decode(data, BallotList).ballots
     if any(decode(ballot, Ballot).teacher == UNDER_TEST for ballot in ballots):
         return [REFUSAL + b"SecondList"]
     return [REFUSAL + b"OwnBallotMissing", REFUSAL + b"BallotUnknown"]
 
 
-def _another_list(data: bytes) -> bytes:
+def _another_list(world: World, data: bytes) -> bytes:
     """A list of the same batch that is as good, but for one ballot less."""
-    ballot_list = decode(data, BallotList)
-    return encode(replace(ballot_list, ballots=ballot_list.ballots[: TEACHERS - 1]))
+    found = decode(data, BallotList)
+    unsigned = BallotList(
+        task_id=found.task_id, batch_id=found.batch_id, ballots=found.ballots[: TEACHERS - 1]
+    )
+    return encode(sign(unsigned, world.aggregator_signer))
+
+
+def _certified_by_few(world: World, data: bytes, endorsements: list[bytes]) -> bytes:
+    """The list as certified by a colluder and whoever else endorsed it: fewer than t."""
+    found, public = decode(data, BallotList), world.public
+    ballots = [decode(each, Ballot) for each in found.ballots]
+    tallies = write_ciphertexts(
+        public,
+        add_ballots(public, [read_ciphertexts(public, each.ciphertexts) for each in ballots]),
+    )
+    statement = statement_of(
+        world.task,
+        batch=found.batch_id,
+        of_list=list_hash(found),
+        tallies=tallies,
+        participants=[each.teacher for each in ballots],
+    )
+    colluder = ballots[-1].teacher
+    said = [decode(each, Endorsement) for each in endorsements]
+    endorsers = {each.teacher: each for each in said if each.statement == statement}
+    endorsers[colluder] = sign(
+        Endorsement(statement=statement, teacher=colluder), world.teacher_signer(colluder)
+    )
+    unsigned = CertifiedList(
+        task_id=found.task_id,
+        batch_id=found.batch_id,
+        list_hash=list_hash(found),
+        tallies=tallies,
+        endorsers=tuple(
+            Endorser(teacher=each.teacher, signature=each.signature) for each in endorsers.values()
+        ),
+    )
+    assert len(endorsers) < world.task.trust.threshold
+    return encode(sign(unsigned, world.aggregator_signer))
 
 
 def run_with_aggregator_killed(world: World, aggregator: UnderTest) -> list[Transcript | Abort]:
@@ -276,6 +376,7 @@ def identify(request: BatchRequest) -> BatchId:
 
 def check_release(world: World, released: Transcript, stores: dict[int, LedgerStore]) -> None:
     """Checks by itself, and every teacher in it had charged the batch before it could exist."""
+    verify_receipt(released.receipt, insecure_testing=True)
     verify_transcript(encode(released), insecure_testing=True)
     ballot_list = decode(released.ballot_list, BallotList)
     voters = {decode(data, Ballot).teacher: data for data in ballot_list.ballots}
@@ -289,23 +390,28 @@ def check_release(world: World, released: Transcript, stores: dict[int, LedgerSt
 
 def assert_one_charge_per_query(store: LedgerStore) -> int:
     """Of the whole chain, which is checked on the way; the number of queries charged."""
-    book, queries, served = Book(), [], []
+    book, queries, endorsed, answered = Book(), [], [], []
     with store.transaction() as transaction:
         for entry in transaction.read_entries(0):
             match book.apply(entry):
                 case Charge(query_ids=ids):
                     queries += ids
-                case ServedList(batch_id=batch):
-                    served.append(batch)
+                case EndorsedList(batch_id=batch):
+                    endorsed.append(batch)
+                case GivenAnswer(batch_id=batch):
+                    answered.append(batch)
     assert len(set(queries)) == len(queries), "a query was charged twice"
-    assert len(set(served)) == len(served), "two lists were served for one batch"
+    assert len(set(endorsed)) == len(endorsed), "two lists were endorsed for one batch"
+    assert len(set(answered)) == len(answered), "two answers were given for one batch"
+    assert set(answered) <= set(endorsed), "an answer to a list that was not endorsed"
     return len(queries)
 
 
 def check_ledger_file(world: World, folder: Path, aggregator: Aggregator) -> None:
     """What a dead teacher left: a chain that holds, and a charge for all that was released."""
-    outcomes = [aggregator.outcome(identify(world.request(each))) for each in range(BATCHES)]
-    released = [each for each in outcomes if isinstance(each, Transcript)]
+    batches = [identify(world.request(each)) for each in range(BATCHES)]
+    found = [aggregator.transcript(each) for each in batches]
+    released = [each for each in found if each is not None]
     store = SqliteStore(folder / "ledger")
     try:
         charged = assert_one_charge_per_query(store)

@@ -20,11 +20,12 @@ from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_agreement import Agreement
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
-from dppp.protocol.signing import signer_of
+from dppp.protocol.signing import Signer, sign, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
 
+AGGREGATOR = 0
 TEACHERS = 4
 BATCHES = 2
 QUERIES_PER_BATCH = 2
@@ -47,11 +48,18 @@ class World:
             task=self.task,
             public=self.public,
             key_share=self.key_shares[index - 1],
-            signer=signer_of(_signing_key(index)),
+            signer=self.teacher_signer(index),
             ledger=ledger,
             predict=lambda rows: [index % 2] * len(rows),
             draw_blinding=self.table.draw,
         )
+
+    def teacher_signer(self, index: int) -> Signer:
+        return signer_of(_signing_key(index))
+
+    @property
+    def aggregator_signer(self) -> Signer:
+        return signer_of(_signing_key(AGGREGATOR))
 
     def agree_on_task(self, ledger: Ledger) -> None:
         """What an operator does with a new ledger: the cap, and the task reserved under it."""
@@ -61,13 +69,14 @@ class World:
         )
 
     def request(self, number: int) -> BatchRequest:
-        """Batch `number`, the same whoever makes it."""
+        """Batch `number`, the same whoever makes it, signed by the aggregator."""
         inputs = encode_inputs([[number + 0.5], [number + 0.25]][:QUERIES_PER_BATCH], 1)
         queries = tuple(
             Query(nonce=bytes([number, place]) * (NONCE_BYTES // 2), input=each)
             for place, each in enumerate(inputs)
         )
-        return BatchRequest(task_id=self.task.task_id, deadline=DEADLINE, queries=queries)
+        unsigned = BatchRequest(task_id=self.task.task_id, deadline=DEADLINE, queries=queries)
+        return sign(unsigned, self.aggregator_signer)
 
 
 def write_world(folder: Path) -> None:
@@ -104,6 +113,7 @@ def write_world(folder: Path) -> None:
         class_names=["yes", "no"],
         features=["x"],
         teachers=entries,
+        aggregator_key=_signing_key(AGGREGATOR).public_key().public_bytes_raw(),
         certificate=certificate,
         public=key.public,
     )

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ import httpx
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from dppp.errors import WeakModulusWarning
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.privacy.trust import Trust
 from dppp.service.ledger_file import inspect_ledger
@@ -45,11 +43,9 @@ WAIT_SECONDS = 90
 
 
 def short_key() -> DealtKey:
-    """A key that is quick to deal and to use; 1024 bits are for trying only."""
+    """A key with the fewest bits that anything deployed takes, and s = 1."""
     trust = Trust(teachers=TEACHERS, colluders=COLLUDERS, dropouts=DROPOUTS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModulusWarning)
-        return deal(teachers=TEACHERS, threshold=trust.threshold, modulus_bits=1024, s=1)
+    return deal(teachers=TEACHERS, threshold=trust.threshold, modulus_bits=2048, s=1)
 
 
 def first_feature() -> LogisticRegression:
@@ -77,7 +73,7 @@ def make_federation(
         queries=queries,
         colluders=COLLUDERS,
         dropouts=DROPOUTS,
-        modulus_bits=1024,
+        modulus_bits=2048,
         s=1,
     )
     local = make_local(

@@ -129,6 +129,7 @@ AGGREGATOR: dict[str, tuple[Change, int, str]] = {
         2,
         "two queriers",
     ),
+    "a querier without an allowance": (edit(r"^queries = .*\n", ""), 2, "queries = 500"),
 }
 
 

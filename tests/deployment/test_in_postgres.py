@@ -40,7 +40,7 @@ def federation(tmp_path: Path) -> Iterator[tuple[Running, str]]:
     move(local.aggregator_config, "store")
     first = local.teacher_configs[0]
     url = move(first, "ledger")
-    accept_task(read_config(first, TeacherConfig))
+    accept_task(read_config(first, TeacherConfig), is_first_use=True)
     with run(local) as running:
         yield running, url
 

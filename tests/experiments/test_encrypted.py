@@ -12,8 +12,7 @@ from dppp.experiments.encrypted import (
     win_probabilities,
 )
 from dppp.experiments.ensembles import load_ensemble
-from dppp.learning.planning import noise_of_all
-from dppp.privacy.noise import Binomial, Polya, Skellam
+from dppp.privacy.noise import Binomial, Polya, Skellam, noise_of_all
 from dppp.privacy.sampling import sampling_table
 
 

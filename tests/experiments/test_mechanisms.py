@@ -17,9 +17,8 @@ from dppp.experiments.mechanisms import (
     standalone,
 )
 from dppp.experiments.stored_votes import NO_VOTE, tally
-from dppp.learning.planning import noise_of_all
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.noise import Binomial, DiscreteGaussian, Polya, Skellam
+from dppp.privacy.noise import Binomial, DiscreteGaussian, Polya, Skellam, noise_of_all
 from dppp.privacy.paper_bounds import analytic_gaussian_sigma
 from dppp.privacy.sampling import sampling_table
 

@@ -25,7 +25,8 @@ from dppp.paillier.sealing import read_header, seal_share
 from dppp.paillier.share_proofs import ShareProof
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_book import Book
-from dppp.privacy.ledger_chain import Entry, Head, entry_hash
+from dppp.privacy.ledger_chain import Entry, Head, chain_record, entry_hash
+from dppp.privacy.ledger_records import Charge, Digest, ServedList, decode_record
 from dppp.privacy.ledger_store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch import Abort
@@ -35,10 +36,16 @@ from dppp.protocol.messages import (
     Ballot,
     BallotList,
     BatchRequest,
+    CertifiedList,
+    Endorsement,
+    FromAggregator,
+    FromTeacher,
     ProofRequest,
     SignedShareProof,
     SignedShares,
 )
+from dppp.protocol.receipt import Receipt, verify_receipt
+from dppp.protocol.signing import Signer, sign
 from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
@@ -56,11 +63,27 @@ KINDS: tuple[type[Message], ...] = (
     BatchRequest,
     Ballot,
     BallotList,
+    Endorsement,
+    CertifiedList,
     SignedShares,
     ProofRequest,
     SignedShareProof,
     Abort,
+    Receipt,
     Transcript,
+)
+
+TO_TEACHERS: tuple[type[FromAggregator], ...] = (
+    BatchRequest,
+    BallotList,
+    CertifiedList,
+    ProofRequest,
+)
+TO_AGGREGATORS: tuple[type[FromTeacher], ...] = (
+    Ballot,
+    Endorsement,
+    SignedShares,
+    SignedShareProof,
 )
 
 
@@ -81,19 +104,38 @@ class Samples:
     world: World
     messages: Mapping[str, bytes]
     ledger: tuple[Entry, ...]
+    contents: tuple[bytes | None, ...]
+    """Beside the entries of teacher 1's ledger."""
+    endorsements: Mapping[int, bytes]
     teacher: Teacher
     """Teacher 1, who has answered; a repeated message gets the stored bytes."""
 
     @property
+    def receipt(self) -> bytes:
+        return self.messages[Receipt.KIND]
+
+    @property
     def transcript(self) -> bytes:
         return self.messages[Transcript.KIND]
+
+    def all_endorsers(self) -> list[dict[str, Any]]:
+        """Everybody's endorsement, as they stand in a certified list."""
+        found = (decode(each, Endorsement) for each in self.endorsements.values())
+        return [{"teacher": each.teacher, "signature": each.signature} for each in found]
+
+    def answer_to(self, certified: CertifiedList) -> bytes:
+        """What teacher 1 answers who has endorsed the list, and given nothing for it yet."""
+        data = encode(sign(certified, self.world.aggregator_signer))
+        return self._teacher_before(TO_TEACHERS.index(CertifiedList)).handle(data, now=NOW)
 
     def decoders(self) -> tuple[Decoder, ...]:
         return (
             *(self._of_kind(kind) for kind in KINDS),
             *self._paillier(),
             *(self._of_entry(entry) for entry in self.ledger),
+            self._of_entry(self._old_entry()),
             *self._roles(),
+            *self._roles_to_colluders(),
             *_ceremony(),
             *_broker(),
             Decoder("inputs", bytes(16), lambda data: decode_inputs([data[:8], data[8:]], 1)),
@@ -102,6 +144,11 @@ class Samples:
                 "head file",
                 b'{"index": 3, "hash": "%s"}\n' % (b"ab" * 32),
                 lambda data: HeadFile(Path("head"))._parse(data.decode("utf-8", "replace")),
+            ),
+            Decoder(
+                "receipt, checked",
+                self.receipt,
+                lambda data: verify_receipt(data, insecure_testing=True),
             ),
             Decoder(
                 "transcript, checked",
@@ -118,7 +165,7 @@ class Samples:
         ballot = decode(self.messages[Ballot.KIND], Ballot)
         shares = decode(self.messages[SignedShares.KIND], SignedShares).shares
         proof = decode(self.messages[SignedShareProof.KIND], SignedShareProof).proof
-        opening = decode(self.transcript, Transcript).openings[0]
+        opening = decode(self.receipt, Receipt).openings[0]
         key_share = self.world.key_shares[0]
         keyed: tuple[tuple[Any, bytes], ...] = (
             (BallotProof, ballot.proof),
@@ -162,6 +209,15 @@ class Samples:
             ),
         )
 
+    def _old_entry(self) -> Entry:
+        """What version 0.1.0 wrote where this one writes an endorsement and an answer."""
+        charge = decode_record(self.ledger[3].kind, self.ledger[3].payload)
+        assert isinstance(charge, Charge)
+        served = ServedList(
+            batch_id=charge.batch_id, list_hash=bytes(32), share=Digest.of(b"share")
+        )
+        return chain_record(self.ledger[3].head, served)
+
     def _head_before(self, index: int) -> Head:
         return self.ledger[index - 1].head if index else Book().head
 
@@ -172,27 +228,73 @@ class Samples:
         return book
 
     def _roles(self) -> tuple[Decoder, ...]:
-        """A teacher and an aggregator to whom anything may be said."""
-        aggregator = _aggregator(self.world)
-        aggregator.start(self.world.request(0), now=NOW)
-
-        def receive(data: bytes) -> None:
-            aggregator.receive(1, data, now=NOW)
-
+        """A teacher and an aggregator to whom anything may be said by anybody."""
         return (
             *(
                 Decoder(
-                    f"teacher, {kind}",
-                    self.messages[kind],
+                    f"teacher, {kind.KIND}",
+                    self.messages[kind.KIND],
                     lambda data: self.teacher.handle(data, now=NOW),
                 )
-                for kind in (BatchRequest.KIND, BallotList.KIND, ProofRequest.KIND)
+                for kind in TO_TEACHERS
             ),
             *(
-                Decoder(f"aggregator, {kind}", self.messages[kind], receive)
-                for kind in (Ballot.KIND, SignedShares.KIND, SignedShareProof.KIND)
+                Decoder(
+                    f"aggregator, {kind.KIND}",
+                    self.messages[kind.KIND],
+                    lambda data, kind=kind: self.aggregator_before(kind).receive(1, data, now=NOW),
+                )
+                for kind in TO_AGGREGATORS
             ),
         )
+
+    def _roles_to_colluders(self) -> tuple[Decoder, ...]:
+        """What is read only of a message that is signed: the sender signs what was damaged."""
+        aggregator, teacher = self.world.aggregator_signer, self.world.teacher_signer(1)
+        return (
+            *(
+                Decoder(
+                    f"teacher, signed {kind.KIND}",
+                    self.messages[kind.KIND],
+                    lambda data, kind=kind, step=step: self._teacher_before(step).handle(
+                        _signed_again(data, kind, aggregator), now=NOW
+                    ),
+                )
+                for step, kind in enumerate(TO_TEACHERS)
+            ),
+            *(
+                Decoder(
+                    f"aggregator, signed {kind.KIND}",
+                    self.messages[kind.KIND],
+                    lambda data, kind=kind: self.aggregator_before(kind).receive(
+                        1, _signed_again(data, kind, teacher), now=NOW
+                    ),
+                )
+                for kind in TO_AGGREGATORS
+            ),
+        )
+
+    def _teacher_before(self, step: int) -> Teacher:
+        """Teacher 1 as it was before it voted, endorsed, answered or proved."""
+        store = MemoryStore()
+        with store.transaction() as transaction:
+            for entry, content in zip(self.ledger[: 3 + step], self.contents, strict=False):
+                transaction.append(entry, content)
+        return self.world.teacher(1, Ledger.open(store))
+
+    def aggregator_before(self, kind: type[FromTeacher]) -> Aggregator:
+        """Waiting for such a message from teacher 1."""
+        aggregator, store = _aggregator(self.world)
+        request = self.world.request(0)
+        if kind is not Ballot:
+            store.put_once(identify(request), "list", self.messages[BallotList.KIND])
+        aggregator.start(request, now=NOW)
+        if kind in (SignedShares, SignedShareProof):
+            for index, endorsement in self.endorsements.items():
+                aggregator.receive(index, endorsement, now=NOW)
+        if kind is SignedShareProof:
+            aggregator.receive(1, self.messages[SignedShares.KIND], now=NOW)
+        return aggregator
 
 
 @functools.cache
@@ -202,7 +304,7 @@ def make_samples() -> Samples:
         write_world(Path(folder))
         world = read_world(Path(folder))
     made = {index: _teacher(world, index) for index in range(1, TEACHERS + 1)}
-    aggregator = _aggregator(world)
+    aggregator, _ = _aggregator(world)
     request = world.request(0)
     messages = {Task.KIND: encode(world.task), BatchRequest.KIND: encode(request)}
     sends = aggregator.start(request, now=NOW)
@@ -211,19 +313,50 @@ def make_samples() -> Samples:
         reply = made[send.teacher][0].handle(send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
         sends += aggregator.receive(send.teacher, reply, now=NOW)
-    # Teacher 1 may not have been drawn to give shares; here it gives them in any case.
-    messages[SignedShares.KIND] = made[1][0].handle(messages[BallotList.KIND], now=NOW)
-    proof_request = encode(ProofRequest(ballot_list=messages[BallotList.KIND]))
-    messages[ProofRequest.KIND] = proof_request
-    made[1][0].handle(messages[BallotList.KIND], now=NOW)  # it may not have been asked for shares
-    messages[SignedShareProof.KIND] = made[1][0].handle(proof_request, now=NOW)
+    # Not everybody was drawn to endorse; here all do, and teacher 1 gives everything that it can.
+    endorsements = {
+        index: role.handle(messages[BallotList.KIND], now=NOW) for index, (role, _) in made.items()
+    }
+    first = made[1][0]
+    messages[Ballot.KIND] = first.handle(encode(request), now=NOW)
+    messages[Endorsement.KIND] = endorsements[1]
+    messages[SignedShares.KIND] = first.handle(messages[CertifiedList.KIND], now=NOW)
+    messages[ProofRequest.KIND] = _proof_request(world, messages[CertifiedList.KIND])
+    messages[SignedShareProof.KIND] = first.handle(messages[ProofRequest.KIND], now=NOW)
     messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
-    outcome = aggregator.outcome(identify(request))
-    assert isinstance(outcome, Transcript)
-    messages[Transcript.KIND] = encode(outcome)
+    outcome, transcript = (
+        aggregator.outcome(identify(request)),
+        aggregator.transcript(identify(request)),
+    )
+    assert isinstance(outcome, Receipt)
+    assert transcript is not None
+    messages |= {Receipt.KIND: encode(outcome), Transcript.KIND: encode(transcript)}
     with made[1][1].transaction() as transaction:
         entries = tuple(transaction.read_entries(0))
-    return Samples(world=world, messages=messages, ledger=entries, teacher=made[1][0])
+        contents = tuple(transaction.read_content(each.index) for each in entries)
+    return Samples(
+        world=world,
+        messages=messages,
+        ledger=entries,
+        contents=contents,
+        endorsements=endorsements,
+        teacher=first,
+    )
+
+
+def _proof_request(world: World, certified_list: bytes) -> bytes:
+    certified = decode(certified_list, CertifiedList)
+    unsigned = ProofRequest(
+        task_id=certified.task_id,
+        batch_id=certified.batch_id,
+        list_hash=certified.list_hash,
+        tallies=certified.tallies,
+    )
+    return encode(sign(unsigned, world.aggregator_signer))
+
+
+def _signed_again(data: bytes, kind: type[Message], signer: Signer) -> bytes:
+    return encode(sign(decode(data, kind), signer))  # type: ignore[type-var]
 
 
 def _ceremony() -> tuple[Decoder, ...]:
@@ -281,8 +414,12 @@ def _teacher(world: World, index: int) -> tuple[Teacher, MemoryStore]:
     return world.teacher(index, ledger), store
 
 
-def _aggregator(world: World) -> Aggregator:
-    return Aggregator(task=world.task, public=world.public, store=MemoryBatchStore())
+def _aggregator(world: World) -> tuple[Aggregator, MemoryBatchStore]:
+    store = MemoryBatchStore()
+    aggregator = Aggregator(
+        task=world.task, public=world.public, signer=world.aggregator_signer, store=store
+    )
+    return aggregator, store
 
 
 def _forged(previous: Head, entry: Entry, payload: bytes) -> Entry:

@@ -95,10 +95,24 @@ def _changed(draw: st.DrawFn, value: Any) -> Any:
     """Walk to some place of the tree and change it."""
     if isinstance(value, dict) and value:
         return _changed_map(draw, value)
-    if isinstance(value, list) and value and draw(st.booleans()):
-        place = draw(st.integers(0, len(value) - 1))
-        return [*value[:place], _changed(draw, value[place]), *value[place + 1 :]]
+    if isinstance(value, list) and value:
+        return _changed_list(draw, value)
     return draw(VALUES)
+
+
+def _changed_list(draw: st.DrawFn, value: list[Any]) -> Any:
+    place = draw(st.integers(0, len(value) - 1))
+    match draw(st.sampled_from(["in", "in", "in", "drop", "repeat", "order", "all"])):
+        case "in":
+            return [*value[:place], _changed(draw, value[place]), *value[place + 1 :]]
+        case "drop":
+            return [*value[:place], *value[place + 1 :]]
+        case "repeat":
+            return [*value, value[place]]
+        case "order":
+            return draw(st.permutations(value))
+        case _:
+            return draw(VALUES)
 
 
 def _changed_map(draw: st.DrawFn, value: dict[Any, Any]) -> Any:

@@ -11,14 +11,24 @@ import msgpack
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.fuzz.samples import KINDS, Decoder, make_samples
+from tests.crash.runs import identify
+from tests.crash.world import NOW
+from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, make_samples
 from tests.fuzz.strategies import bombs, damaged, encoded_otherwise, rearranged, rearranged_json
 
 from dppp.errors import DpppError, TaskError, TranscriptError, WireError
-from dppp.protocol.messages import BallotList, BatchRequest
+from dppp.protocol.messages import (
+    BallotList,
+    BatchRequest,
+    CertifiedList,
+    Endorsement,
+    FromTeacher,
+    SignedShares,
+)
+from dppp.protocol.receipt import RECEIPT_CHECKS, Receipt, verify_receipt
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, verify_transcript
-from dppp.protocol.wire import decode
+from dppp.protocol.wire import Message, decode
 
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 EXAMPLES = 1000 if IS_SOAK else 60
@@ -53,6 +63,19 @@ def test_good_bytes_are_read(name: str) -> None:
     found = decoder.read(decoder.good)
     if decoder.again is not None:
         assert decoder.again(found) == decoder.good
+
+
+@pytest.mark.parametrize("kind", TO_AGGREGATORS)
+def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[FromTeacher]) -> None:
+    """Else the readers above would pass over whatever they are given."""
+    samples = make_samples()
+    wrong = bytearray(samples.messages[kind.KIND])
+    wrong[-1] ^= 1  # of the signature, which comes last
+    identifier = identify(samples.world.request(0))
+    for data, blamed in ((samples.messages[kind.KIND], set()), (bytes(wrong), {1})):
+        aggregator = samples.aggregator_before(kind)
+        aggregator.receive(1, data, now=NOW)
+        assert set(aggregator.faults(identifier)) == blamed
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -90,15 +113,26 @@ def test_rearranged_ledger_records_and_documents_are_read_or_refused(
     read(DECODERS[name], data.draw(rearranged_json(DECODERS[name].good)))
 
 
-@pytest.mark.parametrize("kind", [BatchRequest, BallotList])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (BatchRequest, "queries"),
+        (BallotList, "ballots"),
+        (CertifiedList, "endorsers"),
+        (Receipt, "queries"),
+        (Receipt, "participants"),
+        (Receipt, "endorsers"),
+        (Receipt, "openings"),
+        (Receipt, "answers"),
+    ],
+)
 @pytest.mark.parametrize("filling", [b"\xc0", b"\x80", b"\x90", b"\x91"])
 def test_small_things_by_the_million_cost_no_more_than_their_bytes(
-    kind: type[BatchRequest] | type[BallotList], filling: bytes
+    kind: type[Message], name: str, filling: bytes
 ) -> None:
     """A list of empty maps grows seventyfold when it is built; so it must not be built."""
     count = 2_000_000
     good = msgpack.unpackb(make_samples().messages[kind.KIND])
-    name = "queries" if kind is BatchRequest else "ballots"
     data = msgpack.packb({**good, name: None})[:-1] + b"\xdd" + count.to_bytes(4, "big")
     tracemalloc.start()
     with pytest.raises(WireError):
@@ -150,6 +184,55 @@ def test_one_flipped_bit_anywhere_in_a_transcript_is_named(part: int) -> None:
         with pytest.raises(TranscriptError) as caught:
             verify_transcript(bytes(flipped), insecure_testing=True)
         assert caught.value.check in CHECKS
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_one_flipped_bit_anywhere_in_a_receipt_is_named(part: int) -> None:
+    good = make_samples().receipt
+    verify_receipt(good, insecure_testing=True)
+    bits = 8 * len(good)
+    step = 4 if IS_SOAK else 4 * (bits // FLIPS_IN_CI)
+    for position in range(part * step // 4, bits, step):
+        flipped = bytearray(good)
+        flipped[position // 8] ^= 1 << position % 8
+        with pytest.raises(TranscriptError) as caught:
+            verify_receipt(bytes(flipped), insecure_testing=True)
+        assert caught.value.check in RECEIPT_CHECKS
+
+
+@tried
+@given(data=st.data())
+def test_a_rearranged_certified_list_is_answered_only_if_t_endorsements_are_whole(
+    data: st.DataObject,
+) -> None:
+    """The aggregator signs whatever it likes."""
+    samples = make_samples()
+    good = samples.messages[CertifiedList.KIND]
+    endorsers = samples.all_endorsers()
+    plain = msgpack.unpackb(good)
+    some = data.draw(st.lists(st.sampled_from(endorsers), max_size=len(endorsers) + 1))
+    if data.draw(st.booleans()):
+        changed = msgpack.packb({**plain, "endorsers": some})
+    else:
+        changed = data.draw(rearranged(good))
+    try:
+        message = decode(changed, CertifiedList)
+        answer = samples.answer_to(message)
+    except DpppError:
+        return
+    assert decode(answer, SignedShares).teacher == 1
+    named = [each.teacher for each in message.endorsers]
+    whole = {each["teacher"]: each["signature"] for each in endorsers}
+    assert len(set(named)) == len(named) >= samples.world.task.trust.threshold
+    assert all(whole[each.teacher] == each.signature for each in message.endorsers)
+    assert (message.list_hash, message.tallies) == (plain["list_hash"], plain["tallies"])
+
+
+def test_an_endorsement_of_more_teachers_than_there_can_be_is_refused_unread() -> None:
+    plain = msgpack.unpackb(make_samples().messages[Endorsement.KIND])
+    statement = {**plain["statement"], "participants": [1] * Endorsement.SIZE_LIMIT}
+    with pytest.raises(WireError, match="nothing was parsed"):
+        decode(msgpack.packb({**plain, "statement": statement}), Endorsement)
 
 
 def _task_with(**changes: object) -> bytes:

@@ -48,7 +48,12 @@ def count(models: Predict | Sequence[Predict], values: Sequence[float]) -> Count
         )
         for index, source in sources.items()
     }
-    aggregator = Aggregator(task=setting.task, public=setting.public, store=MemoryBatchStore())
+    aggregator = Aggregator(
+        task=setting.task,
+        public=setting.public,
+        signer=setting.aggregator_signer,
+        store=MemoryBatchStore(),
+    )
     asked = Federation(aggregator=aggregator, deliver=deliver_here(teachers))
     released = np.array([each.counts for each in asked.ask([[v] for v in values]).answers])
     noise = sum(_noise(setting, source, len(values)) for source in sources.values())

@@ -15,9 +15,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from dppp.errors import InputError, QueriesExhausted
 from dppp.learning.estimator import EXPECTED_FAILED_CHECKS, PrivateVotingClassifier
-from dppp.learning.planning import noise_of_all
 from dppp.privacy.accounting import Spending, account
-from dppp.privacy.noise import FAMILIES
+from dppp.privacy.noise import FAMILIES, noise_of_all
 
 
 @functools.cache

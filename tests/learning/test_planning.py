@@ -8,7 +8,7 @@ import pytest
 
 from dppp.errors import InputError
 from dppp.learning import planning
-from dppp.learning.planning import Plan, noise_of_all, plan
+from dppp.learning.planning import Plan, plan
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import (
     ExpectedMargin,
@@ -19,7 +19,16 @@ from dppp.learning.winning import (
     odds_of,
 )
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
+from dppp.privacy.noise import (
+    FAMILIES,
+    Binomial,
+    DiscreteGaussian,
+    Noise,
+    Polya,
+    Skellam,
+    noise_of_all,
+    pmf_of,
+)
 
 
 def chance_by_enumeration(votes: tuple[int, ...], right: int, tosses: int) -> Fraction:

@@ -20,11 +20,13 @@ from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.service.embedded_gateway import Embedded, embed_gateway
+from dppp.service.own_views import OwnView
 from dppp.service.queriers import Querier, make_token
 
 TEACHERS = 7
 CLASSES = tuple("0123456789")
 FEW_QUERIES = 2
+QUERIER = "alice"
 
 
 @functools.cache
@@ -78,6 +80,12 @@ class Shown:
     def url(self) -> str:
         return f"{self.address}/#token={self.token}"
 
+    @property
+    def view(self) -> OwnView:
+        """What the gateway passes on to this querier."""
+        view: OwnView = self.app.state.views.of(QUERIER)
+        return view
+
     def find_silent(self, teacher: int) -> None:
         """What the runner does by itself after twelve seconds of silence, now."""
         runner = self.embedded.runner
@@ -114,10 +122,15 @@ def show(
 ) -> Iterator[Shown]:
     """Serve a federation with its page; `wrap` may look at all that is sent."""
     token, digest = make_token()
+    querier = Querier(
+        name=QUERIER,
+        token_sha256=digest,
+        queries=founded.task.queries,
+    )
     embedded = embed_gateway(
         founded,
         store=MemoryBatchStore(),
-        queriers=[Querier(name="alice", token_sha256=digest, queries=None)],
+        queriers=[querier],
         deadline_seconds=deadline_seconds,
         page=True,
         examples=learned()[1][:5],

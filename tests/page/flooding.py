@@ -36,14 +36,14 @@ def batches() -> Iterator[Event]:
 
 @contextmanager
 def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], int]]:
-    """Tell the hub of the gateway so many events a second; how many were told so far."""
+    """Tell the querier's view so many events a second; how many were told so far."""
     told = 0
     stop = threading.Event()
     events = batches()
 
     def tell(several: list[Event]) -> None:
         for event in several:
-            shown.embedded.runner.hub.tell(event)
+            shown.view.take(event)
 
     def run() -> None:
         nonlocal told

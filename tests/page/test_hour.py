@@ -124,7 +124,7 @@ def test_an_hour_of_load_leaves_memory_as_it_was(
         open_plainly(shown.url) as plain,
     ):
         samples = watch(shown, page, plain, soak_seconds)
-        assert len(shown.embedded.runner.hub._watchers) == 2  # both have followed to the end
+        assert len(shown.view.hub._watchers) == 2  # both have followed to the end
     keep(samples)
     first, last = samples[0], samples[-1]
     heap = quarters([sample.heap_bytes for sample in samples])

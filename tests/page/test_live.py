@@ -8,7 +8,7 @@ from tests.page.asking import ask_by_drawing, ask_first_example
 from tests.page.browsers import keep_screenshot
 from tests.page.federations import found_digits, show
 
-from dppp.protocol.transcript import verify_transcript
+from dppp.protocol.receipt import verify_receipt
 
 
 def test_a_failing_teacher_turns_grey_and_the_batch_is_released_all_the_same(
@@ -42,7 +42,7 @@ def test_a_batch_passes_its_stages_with_times(digits_page: Page) -> None:
     expect(flight.locator("[data-stage=release]")).to_contain_text(" s")
 
 
-def test_a_release_is_marked_verified_and_its_transcript_verifies_here(
+def test_a_release_is_marked_verified_and_its_receipt_verifies_here(
     digits_page: Page, tmp_path: Path
 ) -> None:
     ask_by_drawing(digits_page, "4")
@@ -51,14 +51,32 @@ def test_a_release_is_marked_verified_and_its_transcript_verifies_here(
     expect(mark).to_have_text("✓ verified")
     with digits_page.expect_download() as downloading:
         mark.click()
-    saved = tmp_path / "release.transcript"
+    assert downloading.value.suggested_filename.endswith(".receipt")
+    saved = tmp_path / "release.receipt"
     downloading.value.save_as(saved)
-    verified = verify_transcript(saved.read_bytes(), insecure_testing=True)
+    verified = verify_receipt(saved.read_bytes(), insecure_testing=True)
     counts = digits_page.locator(".release").first.locator(".bars output")
     assert int(counts.first.inner_text()) == max(verified.answers[0].counts)
     expect(digits_page.locator(".release").first.locator(".margin")).to_contain_text(
         re.compile("ahead by|a tie")
     )
+
+
+def test_counts_that_votes_and_noise_hardly_give_are_said_to_be_so(browser: Browser) -> None:
+    """Two teachers with their real keys, who cast twenty votes each where they have one."""
+    founded = found_digits()
+    for cheat in (founded.teachers[1], founded.teachers[2]):
+        cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
+    with show(founded) as shown, shown.opened(browser) as page:
+        page.click("nav a[href='#ask']")
+        ask_first_example(page)
+        expect(page.locator("#answer .flagged")).to_contain_text("more than a vote")
+
+
+def test_honest_counts_are_not_flagged(digits_page: Page) -> None:
+    ask_by_drawing(digits_page, "3")
+    expect(digits_page.locator("#answer .mark")).to_have_text("✓ verified")
+    expect(digits_page.locator("#answer .flagged")).to_have_count(0)
 
 
 def test_an_abort_is_shown_with_its_reason(browser: Browser) -> None:

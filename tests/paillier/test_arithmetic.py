@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dppp.errors import GroupElementError
 from dppp.paillier import modexp
-from dppp.paillier.groups import check_elements
+from dppp.paillier.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.lagrange import interpolate, interpolate_with_factorial
 from dppp.paillier.modexp import load_libcrypto, power_public, power_secret, power_secret_gmp
 from dppp.paillier.multiexp import multiply_powers
@@ -35,22 +35,39 @@ def test_both_constant_time_powers_equal_the_plain_one(
     assert power_public(base, exponent, modulus) == expected
 
 
+@given(naturals, st.integers(-(1 << 300), 1 << 300).map(mpz), st.sampled_from([600, 7000]))
+def test_a_public_exponent_may_be_negative(base: mpz, exponent: mpz, bits: int) -> None:
+    modulus = mpz(1 << bits) + 1
+    if gmpy2.gcd(base, modulus) == 1:
+        assert power_public(base, exponent, modulus) == pow(int(base), int(exponent), int(modulus))
+
+
 def test_libcrypto_is_found_where_python_has_it() -> None:
     pytest.importorskip("ssl")
     assert load_libcrypto() is not None
 
 
-def test_an_element_has_one_form() -> None:
-    """-4 is as good a residue as 4 times anything, and would be a second way to write it."""
+def test_a_value_out_of_range_or_without_inverse_is_refused_by_its_position() -> None:
     modulus, bound = mpz(7 * 11), mpz(7 * 11) ** 2
-    assert check_elements([mpz(4), mpz(81)], modulus, bound, what="number") == (4, 4)
+    assert check_units([mpz(4), mpz(81), mpz(2)], modulus, bound, what="number") == (4, 4, 2)
+    assert check_units([], modulus, bound, what="number") == ()
     for value in (mpz(-4), mpz(0), bound, bound + 4):
-        with pytest.raises(GroupElementError, match="number 1 is outside the group"):
-            check_elements([mpz(4), value], modulus, bound, what="number")
-    with pytest.raises(GroupElementError, match="number 0 is not invertible"):
-        check_elements([mpz(7)], modulus, bound, what="number")
-    with pytest.raises(GroupElementError, match="Jacobi symbol -1"):
-        check_elements([mpz(2)], modulus, bound, what="number")
+        with pytest.raises(GroupElementError, match="number 1 is out of range") as caught:
+            check_units([mpz(4), value, mpz(0)], modulus, bound, what="number")
+        assert caught.value.position == 1
+    for value in (7, 11, 77, 7 * 77, 22):
+        with pytest.raises(GroupElementError, match="number 2 is not invertible") as caught:
+            check_units([mpz(4), mpz(5), mpz(value)], modulus, bound, what="number")
+        assert caught.value.position == 2
+
+
+def test_two_numbers_are_equal_up_to_sign_or_not() -> None:
+    modulus = mpz(77)
+    assert are_equal_up_to_sign(mpz(5), mpz(5 + 77), modulus)
+    assert are_equal_up_to_sign(mpz(5), mpz(72), modulus)
+    assert not are_equal_up_to_sign(mpz(5), mpz(6), modulus)
+    # 34 is a root of 1 other than ±1: who knows one knows the factors.
+    assert not are_equal_up_to_sign(mpz(34), mpz(1), modulus)
 
 
 def test_an_even_modulus_is_refused_and_not_computed_with() -> None:

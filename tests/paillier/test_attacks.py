@@ -1,28 +1,28 @@
-"""Attacks that were tried, with controls that show the attack works where it should."""
+"""Attacks that were tried, with controls that show the attack works where it should.
 
+The rushing attack on the key is in test_rushing.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import gmpy2
 import pytest
 from gmpy2 import mpz
 
-from dppp.errors import GroupElementError, ProofError
-from dppp.paillier.ballot_proofs import ProvenBallot, prove_ballot, verify_ballot, verify_ballots
-from dppp.paillier.blinding import Blinding, BlindingTable
-from dppp.paillier.dealer import deal_from_primes
-from dppp.paillier.decryption import root as root_decryption
+from dppp.errors import DecryptionError, GroupElementError, ProofError
+from dppp.paillier import ballot_proofs, encryption
+from dppp.paillier.ballot_proofs import (
+    BallotProof,
+    ProvenBallot,
+    prove_ballot,
+    verify_ballot,
+    verify_ballots,
+)
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import make_decryption_shares
-from dppp.paillier.encryption import (
-    Ciphertext,
-    add,
-    encrypt,
-    read_ciphertexts,
-    write_ciphertexts,
-)
-from dppp.paillier.keys import Decryption
-from dppp.paillier.lagrange import interpolate
-from dppp.paillier.structure import lift_root
+from dppp.paillier.encryption import Ciphertext, encrypt
 
 
 def _factors(modulus: mpz, *values: mpz) -> bool:
@@ -34,109 +34,6 @@ def _root_of_jacobi_minus_one(public: Any) -> mpz:
     return next(
         mpz(value) for value in range(2, 999) if gmpy2.jacobi(mpz(value), public.modulus) == -1
     )
-
-
-def _blinding(public: Any, root: mpz) -> Blinding:
-    return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
-
-
-@pytest.mark.parametrize("s", [1, 2])
-def test_a_blinding_of_jacobi_symbol_minus_one_is_refused_everywhere(keys: Any, s: int) -> None:
-    dealt = keys.dealt(s)
-    public = dealt.public
-    blinding = _blinding(public, _root_of_jacobi_minus_one(public))
-    ciphertext = encrypt(public, mpz(3), blinding)
-    proof = prove_ballot(public, [ciphertext], [blinding], context=b"c")
-    ballot = ProvenBallot(index=6, ciphertexts=(ciphertext,), context=b"c", proof=proof)
-    for check in (verify_ballot, lambda key, one: verify_ballots(key, [one])):
-        with pytest.raises(ProofError) as caught:
-            check(public, ballot)
-        assert caught.value.culprits == (6,)
-    # A tally that has it is not decrypted either, whoever forgot to check the ballot.
-    tally = add(public, [ciphertext, *keys.encrypted(public, [1, 2])])
-    for refused in (
-        lambda: make_decryption_shares(public, dealt.shares[0], [tally]),
-        lambda: open_tallies(public, [tally], []),
-        lambda: read_ciphertexts(public, write_ciphertexts(public, [ciphertext])),
-    ):
-        with pytest.raises(GroupElementError, match="Jacobi symbol -1"):
-            refused()
-
-
-def _attack(keys: Any, seeded: Any, root: mpz) -> bool:
-    """Teacher 2 and the aggregator try to factor n from one opening with an honest ballot in it.
-
-    The opening gives y = R^(2Δ), and c = R^(n^s) modulo n: as 2Δ and n^s have no common factor, R
-    follows. With t = 2, n^s d_1 = (1 + n^s d_2)/2 modulo m′: so teacher 1's share is the square
-    root of R^(2E), E = 1 + n^s d_2, that is a square. R^E is a square root of it too.
-    """
-    for seed in range(9):
-        dealt = deal_from_primes(
-            keys.short_primes,
-            teachers=3,
-            threshold=2,
-            s=1,
-            decryption=Decryption.ROOT,
-            random_bytes=seeded(f"attack {seed}"),
-            insecure_testing=True,
-        )
-        public, known = dealt.public, dealt.shares[1].exponent
-        exponent = 1 + public.plaintext_modulus * known
-        honest = encrypt(public, mpz(5), BlindingTable(public, bytes_limit=500_000).draw())
-        tally = add(public, [honest, encrypt(public, mpz(1), _blinding(public, root))])
-        # Straight to the arithmetic, past the check that refuses the ciphertext.
-        shares = [root_decryption.make_share(public, s.exponent, tally) for s in dealt.shares[:2]]
-        opening = root_decryption.combine(public, tally, (1, 2), shares)
-        assert opening.plaintext == 6
-        doubled = 2 * interpolate((1, 2)).denominator
-        _, one, other = gmpy2.gcdext(doubled, public.plaintext_modulus)
-        total = gmpy2.powmod(opening.root, one, public.modulus)
-        total = total * gmpy2.powmod(tally, other, public.modulus) % public.modulus
-        guess = gmpy2.powmod(total, exponent, public.modulus)
-        if _factors(public.modulus, shares[0] - guess, shares[0] + guess):
-            return True
-    return False
-
-
-def test_were_it_accepted_a_teacher_and_the_aggregator_would_factor_the_modulus(
-    keys: Any, seeded: Any
-) -> None:
-    assert _attack(keys, seeded, _root_of_jacobi_minus_one(keys.dealt().public))
-
-
-def test_blindings_of_jacobi_symbol_one_give_no_factor(keys: Any, seeded: Any) -> None:
-    modulus = keys.dealt().public.modulus
-    assert not _attack(keys, seeded, mpz(4))
-    assert not _attack(keys, seeded, modulus - 4)  # not a square, and still no factor
-
-
-def test_a_tally_without_an_honest_ballot_must_never_be_decrypted(keys: Any, seeded: Any) -> None:
-    """Why a teacher decrypts nothing that lacks its own fresh ballot (docs/protocol.md, section 7).
-
-    Teacher 4 knows the whole blinding R = r², r of Jacobi symbol -1. With t = 2 teacher 1's share
-    is R^(2E/4), E = 3 + n^s d_4: the square root of r^(2E) that is a square. An honest ballot in
-    the tally hides it: nobody knows a square root of that ballot's blinding.
-    """
-    root = _root_of_jacobi_minus_one(keys.dealt().public)
-    found = []
-    for seed in range(9):
-        dealt = deal_from_primes(
-            keys.short_primes,
-            teachers=4,
-            threshold=2,
-            s=1,
-            decryption=Decryption.ROOT,
-            random_bytes=seeded(f"no honest ballot {seed}"),
-            insecure_testing=True,
-        )
-        public = dealt.public
-        exponent = 3 + public.plaintext_modulus * dealt.shares[3].exponent
-        tally = encrypt(public, mpz(1), _blinding(public, root * root))
-        share = make_decryption_shares(public, dealt.shares[0], [tally]).elements[0]
-        guess = gmpy2.powmod(root, exponent, public.modulus)
-        found.append(_factors(public.modulus, share - guess, share + guess))
-        assert found[-1] == (exponent % 2 == 1)
-    assert any(found)
 
 
 def test_with_the_factor_2_in_d_the_same_ballot_would_factor_the_modulus(keys: Any) -> None:
@@ -186,13 +83,122 @@ def test_a_power_of_a_victims_ballot_cannot_be_proven(keys: Any) -> None:
         prove_ballot(public, [copied], [known], context=b"teacher 2"),
         type(victims_proof)(
             commitment=victims_proof.commitment,
-            response=min(
-                power := gmpy2.powmod(victims_proof.response, 1 << 100, public.modulus),
-                public.modulus - power,
-            ),
+            response=gmpy2.powmod(victims_proof.response, 1 << 100, public.modulus),
         ),
     ]
     for proof in guesses:
         ballot = ProvenBallot(index=2, ciphertexts=(copied,), context=b"teacher 2", proof=proof)
         with pytest.raises(ProofError):
             verify_ballot(public, ballot)
+
+
+def _ballots(keys: Any, count: int) -> list[ProvenBallot]:
+    public, table = keys.dealt().public, keys.table()
+    ballots = []
+    for index in range(1, count + 1):
+        blinding = table.draw()
+        ciphertexts = (encrypt(public, mpz(index), blinding),)
+        proof = prove_ballot(public, ciphertexts, [blinding], context=b"batch")
+        ballots.append(
+            ProvenBallot(index=index, ciphertexts=ciphertexts, context=b"batch", proof=proof)
+        )
+    return ballots
+
+
+def _with_proof(ballot: ProvenBallot, commitment: mpz, response: mpz) -> ProvenBallot:
+    return replace(ballot, proof=BallotProof(commitment=commitment, response=response))
+
+
+def _not_units(keys: Any, good: ProvenBallot) -> list[ProvenBallot]:
+    """A ballot with parts that are not units, in every place."""
+    modulus, proof, prime = keys.dealt().public.modulus, good.proof, keys.short_primes[0]
+    wrong = [_with_proof(good, mpz(0), mpz(0))]
+    for bad in (mpz(0), modulus, prime, prime * 4, modulus + 4, mpz(-4)):
+        wrong.append(_with_proof(good, bad, proof.response))
+        wrong.append(_with_proof(good, proof.commitment, bad))
+    for bad in (mpz(0), modulus, prime, keys.dealt().public.ciphertext_modulus):
+        wrong.append(replace(good, ciphertexts=(Ciphertext(bad),)))
+    return wrong
+
+
+def test_a_ballot_with_a_part_that_is_not_a_unit_is_refused_alone_and_in_a_batch(keys: Any) -> None:
+    public, ballots = keys.dealt().public, _ballots(keys, 5)
+    primes = [str(prime) for prime in keys.short_primes]
+    for wrong in _not_units(keys, ballots[2]):
+        for check in (
+            lambda b=wrong: verify_ballot(public, b),
+            lambda b=wrong: verify_ballots(public, [*ballots[:2], b, *ballots[3:]]),
+        ):
+            with pytest.raises(ProofError) as caught:
+                check()
+            assert caught.value.culprits == (3,)
+            assert not any(prime in str(caught.value) for prime in primes)
+
+
+def test_without_the_check_of_units_one_ballot_of_zeros_would_make_any_batch_hold(
+    keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public, ballots = keys.dealt().public, _ballots(keys, 4)
+    zeros = _with_proof(ballots[0], mpz(0), mpz(0))
+    stolen = [replace(ballot, context=b"replayed") for ballot in ballots[1:]]
+    with pytest.raises(ProofError) as caught:
+        verify_ballots(public, [zeros, *stolen])
+    assert caught.value.culprits == (1, 2, 3, 4)
+
+    def unchecked(values: Sequence[mpz], modulus: mpz, *_: Any, **__: Any) -> tuple[mpz, ...]:
+        return tuple(value % modulus for value in values)
+
+    monkeypatch.setattr(ballot_proofs, "check_units", unchecked)
+    monkeypatch.setattr(encryption, "check_units", unchecked)
+    verify_ballots(public, [zeros, *stolen])
+
+
+def test_a_negative_response_gets_one_verdict_alone_in_a_batch_and_when_halved(
+    keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public, ballots = keys.dealt().public, _ballots(keys, 6)
+    turned = [
+        _with_proof(each, each.proof.commitment, public.modulus - each.proof.response)
+        for each in ballots
+    ]
+    false = replace(ballots[5], context=b"replayed")
+    for _ in range(20):
+        verify_ballot(public, turned[0])
+        verify_ballots(public, [turned[0], *ballots[1:]])
+        verify_ballots(public, [*turned[:3], *ballots[3:]])
+        with pytest.raises(ProofError) as caught:
+            verify_ballots(public, [*turned[:3], *ballots[3:5], false])
+        assert caught.value.culprits == (6,)
+    # An exact comparison would refuse it alone, and let it pass a batch by the toss of a coin.
+    monkeypatch.setattr(
+        ballot_proofs,
+        "are_equal_up_to_sign",
+        lambda left, right, modulus: (left - right) % modulus == 0,
+    )
+    with pytest.raises(ProofError):
+        verify_ballot(public, turned[0])
+    verdicts = [_passes(public, [turned[0], *ballots[1:]]) for _ in range(60)]
+    assert 0 < sum(verdicts) < 60
+
+
+def _passes(public: Any, ballots: list[ProvenBallot]) -> bool:
+    try:
+        verify_ballots(public, ballots)
+    except ProofError:
+        return False
+    return True
+
+
+def test_a_share_that_is_not_a_unit_is_blamed_and_the_rest_opens(keys: Any) -> None:
+    dealt = keys.dealt()
+    public, prime = dealt.public, keys.short_primes[1]
+    ciphertexts = keys.encrypted(public, [3])
+    shares = [make_decryption_shares(public, share, ciphertexts) for share in dealt.shares[:5]]
+    for bad in (mpz(0), public.modulus, prime, 4 * prime, shares[1].elements[0] + public.modulus):
+        given = [shares[0], replace(shares[1], elements=(bad,)), *shares[2:]]
+        opened = open_tallies(public, ciphertexts, given)
+        assert (opened.plaintexts, opened.culprits) == ((3,), (2,))
+        with pytest.raises(DecryptionError) as caught:
+            open_tallies(public, ciphertexts, given[:4])
+        assert caught.value.culprits == (2,)
+        assert str(prime) not in str(caught.value)

@@ -12,15 +12,14 @@ from gmpy2 import mpz
 from dppp.errors import KeyMaterialError, WeakModulusWarning
 from dppp.paillier import dealer
 from dppp.paillier.dealer import deal, deal_from_primes
-from dppp.paillier.groups import absolute
-from dppp.paillier.keys import Decryption, KeyShare, raised_exponent
+from dppp.paillier.keys import Decryption, KeyShare
 from dppp.paillier.lagrange import interpolate
 from dppp.paillier.sealing import read_header, seal_share, unseal_share
 
 
-def test_a_modulus_of_1024_bits_comes_with_a_warning() -> None:
+def test_a_modulus_of_1024_bits_must_be_asked_for_and_comes_with_a_warning() -> None:
     with pytest.warns(WeakModulusWarning, match="reproducing the paper"):
-        dealt = deal(teachers=3, threshold=2, modulus_bits=1024)
+        dealt = deal(teachers=3, threshold=2, modulus_bits=1024, insecure_testing=True)
     assert dealt.public.modulus_bits == 1024
     assert len(dealt.shares) == 3
 
@@ -34,8 +33,10 @@ def test_a_modulus_of_2048_bits_comes_without_one() -> None:
 @pytest.mark.parametrize(
     ("terms", "reason"),
     [
-        ({"modulus_bits": 512}, "512 bits cannot be dealt"),
-        ({"modulus_bits": 1025}, "1025 bits cannot be dealt"),
+        ({"modulus_bits": 1024}, "1024 bits cannot be dealt; choose an even number from 2048"),
+        ({"modulus_bits": 2046}, "2046 bits cannot be dealt"),
+        ({"modulus_bits": 510, "insecure_testing": True}, "choose an even number from 512"),
+        ({"modulus_bits": 2049}, "2049 bits cannot be dealt"),
         ({"modulus_bits": 99999}, "99999 bits cannot be dealt"),
         ({"threshold": 1}, "threshold is 1 of 3"),
         ({"threshold": 4}, "threshold is 4 of 3"),
@@ -44,7 +45,7 @@ def test_a_modulus_of_2048_bits_comes_without_one() -> None:
     ],
 )
 def test_terms_that_cannot_be_dealt_are_refused_before_any_work(
-    terms: dict[str, int], reason: str, monkeypatch: pytest.MonkeyPatch
+    terms: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dealer, "safe_prime", lambda *_: pytest.fail("worked"))
     with pytest.raises(KeyMaterialError, match=reason):
@@ -73,9 +74,27 @@ def test_verification_keys_belong_to_the_shares(keys: Any, decryption: Decryptio
     dealt = keys.dealt(2, decryption)
     public = dealt.public
     for share, key in zip(dealt.shares, public.verification_keys, strict=True):
-        exponent = raised_exponent(public, share)
-        power = gmpy2.powmod(public.verification_base, exponent, public.share_modulus)
-        assert absolute(power, public.share_modulus) == key
+        assert gmpy2.powmod(public.verification_base, share.exponent, public.share_modulus) == key
+
+
+@pytest.mark.parametrize("decryption", list(Decryption))
+def test_the_bases_and_verification_keys_are_true_squares(
+    keys: Any, seeded: Any, decryption: Decryption
+) -> None:
+    """Known with the primes only: a negative one would have Legendre symbols -1 and -1."""
+    for seed in range(9):
+        public = deal_from_primes(
+            keys.short_primes,
+            teachers=3,
+            threshold=2,
+            s=1,
+            decryption=decryption,
+            random_bytes=seeded(f"squares {seed}"),
+            insecure_testing=True,
+        ).public
+        bases = (public.blinding_base, public.verification_base, *public.verification_keys)
+        for prime in keys.short_primes:
+            assert {gmpy2.legendre(base % prime, prime) for base in bases} == {1}
 
 
 def test_shares_interpolate_to_the_inverse_of_n_to_the_s(keys: Any) -> None:
@@ -122,6 +141,15 @@ def test_a_share_sealed_under_anothers_header_is_refused(
     sealed = seal_share(mine, b"correct horse", cost_log2=14)
     with pytest.raises(KeyMaterialError, match="not the one its header names"):
         unseal_share(sealed, b"correct horse")
+
+
+def test_a_share_sealed_before_0_2_0_is_refused_with_the_reason(keys: Any) -> None:
+    sealed = seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14)
+    assert sealed.startswith(b"dppp sealed share 2\n")
+    with pytest.raises(KeyMaterialError) as caught:
+        unseal_share(sealed.replace(b" 2\n", b" 1\n", 1), b"passphrase")
+    for words in ("sealed share", "before 0.2.0", "factor", "dppp keys deal", "readable"):
+        assert words in str(caught.value)
 
 
 def test_truncated_changed_and_foreign_files_are_refused(keys: Any) -> None:

@@ -15,7 +15,7 @@ from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening, verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
-from dppp.paillier.groups import absolute
+from dppp.paillier.encryption import add
 from dppp.paillier.keys import Decryption
 from dppp.paillier.share_proofs import ShareProof, prove_shares
 
@@ -85,9 +85,9 @@ def _wrong_shares(keys: Any, dealt: Any, ciphertexts: Any, shares: Any) -> dict[
     modulus = public.share_modulus
     other = keys.dealt(public.s % 4 + 1, public.decryption)
     first, second = honest.elements
-    shifted = absolute(first * gmpy2.powmod(public.generator, 9, modulus), modulus)
+    shifted = first * gmpy2.powmod(public.generator, 9, modulus) % modulus
     wrong = {
-        "wrong": replace(honest, elements=(absolute(first * 4, modulus), second)),
+        "wrong": replace(honest, elements=(first * 4 % modulus, second)),
         "swapped": replace(honest, elements=(second, first)),
         "of another teacher": replace(honest, elements=shares[2].elements),
         "of a foreign key": replace(honest, key_id=other.public.key_id),
@@ -95,8 +95,9 @@ def _wrong_shares(keys: Any, dealt: Any, ciphertexts: Any, shares: Any) -> dict[
             public, replace(other.shares[1], key_id=public.key_id), ciphertexts
         ),
         "too few": replace(honest, elements=(first,)),
-        "outside the group": replace(honest, elements=(mpz(0), second)),
-        "not in canonical form": replace(honest, elements=(modulus - first, second)),
+        "zero": replace(honest, elements=(mpz(0), second)),
+        "too large": replace(honest, elements=(first + modulus, second)),
+        "a multiple of n": replace(honest, elements=(first, public.modulus)),
         "not invertible": replace(honest, elements=(keys.short_primes[1], second)),
     }
     if public.decryption is Decryption.PAPER:
@@ -152,7 +153,7 @@ def test_without_proofs_a_wrong_root_share_is_noticed_all_the_same(keys: Any) ->
     dealt = keys.dealt()
     ciphertexts = keys.encrypted(dealt.public, [7])
     shares = _shares(dealt, (1, 2, 3, 4, 5), ciphertexts)
-    element = absolute(shares[1].elements[0] * 9, dealt.public.modulus)
+    element = shares[1].elements[0] * 9 % dealt.public.modulus
     shares[1] = replace(shares[1], elements=(element,))
     with pytest.raises(DecryptionError, match="ask their teachers for proofs"):
         open_tallies(dealt.public, ciphertexts, shares)
@@ -196,14 +197,11 @@ def test_a_false_opening_is_refused_alone_and_in_a_batch(keys: Any, s: int) -> N
         replace(good, plaintext=public.plaintext_modulus - 1),
         replace(good, plaintext=good.plaintext + public.plaintext_modulus),
         replace(good, plaintext=(good.plaintext + public.modulus) % public.plaintext_modulus + s),
-        replace(good, root=absolute(good.root * 4, public.modulus)),
+        replace(good, root=good.root * 4 % public.modulus),
         replace(good, root=mpz(0)),
-        replace(good, root=public.modulus - good.root),
+        replace(good, root=good.root + public.modulus),
+        replace(good, root=public.modulus),
         replace(good, root=keys.short_primes[0]),
-        replace(good, subset=(1, 3, 4, 7)),
-        replace(good, subset=(1, 3, 4)),
-        replace(good, subset=(1, 3, 4, 5, 6)),
-        replace(good, subset=(1, 3, 4, 8)),
         openings[0],
     ]
     for bad in wrong:
@@ -215,13 +213,6 @@ def test_a_false_opening_is_refused_alone_and_in_a_batch(keys: Any, s: int) -> N
         verify_openings(public, ciphertexts, openings[:2])
 
 
-def test_an_opening_names_as_many_teachers_as_are_needed(keys: Any) -> None:
-    public, ciphertexts, (good,) = _opened(keys, 1, [1])
-    for subset in (good.subset[:3], (*good.subset[:3], 8), (1, 2, 3, 4, 5)):
-        with pytest.raises(DecryptionError, match="must name 4 of 7"):
-            verify_opening(public, ciphertexts[0], replace(good, subset=subset))
-
-
 def test_by_the_papers_way_nonsense_is_noticed_too(keys: Any) -> None:
     """Only if it is not a power of 1 + n; a shift by one goes unnoticed without proofs."""
     dealt = keys.dealt(1, Decryption.PAPER)
@@ -229,22 +220,83 @@ def test_by_the_papers_way_nonsense_is_noticed_too(keys: Any) -> None:
     shares = _shares(dealt, (1, 2, 3, 4), ciphertexts)
     elements = [share.elements[0] for share in shares]
     subset, public = (1, 2, 3, 4), dealt.public
-    assert paper.combine(public, ciphertexts[0], subset, elements) == 5
+    assert paper.combine(public, subset, elements) == 5
     with pytest.raises(DecryptionError, match="check their proofs"):
-        paper.combine(public, ciphertexts[0], subset, [mpz(4), *elements[1:]])
+        paper.combine(public, subset, [mpz(4), *elements[1:]])
 
 
-def test_openings_with_impossible_subsets_or_bytes_are_refused(keys: Any) -> None:
+def test_an_opening_that_was_cut_or_grew_is_refused(keys: Any) -> None:
     public, _, openings = _opened(keys, 1, [1])
-    for subset in ((3, 1, 4, 6), (1, 1, 4, 6), (0, 1, 4, 6)):
-        with pytest.raises(InputError):
-            replace(openings[0], subset=subset)
     data = openings[0].to_bytes(public)
-    changed = bytearray(data)
-    changed[15] |= 0x80  # teacher 8 of 7
-    for wrong in (data[:-1], data + b"\0", b"y" + data[1:], bytes(changed)):
+    for wrong in (data[:-1], data + b"\0", b"y" + data[1:]):
         with pytest.raises(EncodingError):
             Opening.from_bytes(public, wrong)
+
+
+@pytest.mark.parametrize("s", [1, 2, 4])
+def test_an_opening_with_the_negative_root_gets_one_verdict_and_the_plaintext_is_exact(
+    keys: Any, s: int
+) -> None:
+    """-R says the same as R. With an exact batch check it would pass half of the time."""
+    public, ciphertexts, openings = _opened(keys, s, [1, 22, 333])
+    for mask in range(8):
+        turned = [
+            replace(opening, root=public.modulus - opening.root) if mask >> place & 1 else opening
+            for place, opening in enumerate(openings)
+        ]
+        for _ in range(4):
+            verify_openings(public, ciphertexts, turned)
+        for ciphertext, opening in zip(ciphertexts, turned, strict=True):
+            verify_opening(public, ciphertext, opening)
+            for other in (opening.plaintext + 1, public.plaintext_modulus - opening.plaintext):
+                with pytest.raises(DecryptionError):
+                    verify_opening(public, ciphertext, replace(opening, plaintext=other))
+
+
+@pytest.mark.parametrize("s", [1, 2])
+def test_the_root_is_exact_whatever_the_signs_of_the_shares(keys: Any, s: int) -> None:
+    dealt = keys.dealt(s)
+    public = dealt.public
+    ciphertexts = keys.encrypted(public, [7])
+    shares = _shares(dealt, (1, 3, 4, 6), ciphertexts)
+    root_of = open_tallies(public, ciphertexts, shares).openings[0].root
+    power = gmpy2.powmod(root_of, public.plaintext_modulus, public.modulus)
+    assert power == ciphertexts[0] % public.modulus
+    for mask in range(16):
+        turned = [
+            replace(share, elements=(public.modulus - share.elements[0],))
+            if mask >> place & 1
+            else share
+            for place, share in enumerate(shares)
+        ]
+        opened = open_tallies(public, ciphertexts, turned)
+        assert (opened.openings[0].root, opened.plaintexts) == (root_of, (7,))
+        assert opened.culprits == ()
+
+
+@pytest.mark.parametrize("way", list(Decryption))
+def test_the_factorial_is_that_of_all_the_teachers_of_the_key(keys: Any, way: Decryption) -> None:
+    dealt = keys.dealt(2, way)
+    public = dealt.public
+    ciphertext = keys.encrypted(public, [7])[0]
+    for share in dealt.shares:
+        element = make_decryption_shares(public, share, [ciphertext]).elements[0]
+        exponent = 2 * gmpy2.fac(7) * share.exponent
+        assert element == gmpy2.powmod(ciphertext, exponent, public.share_modulus)
+
+
+@settings(deadline=None, max_examples=25)
+@given(degrees, subsets, st.lists(st.integers(0, 1 << 500), min_size=1, max_size=5))
+def test_the_sum_of_ballots_is_what_opens(
+    keys: Any, s: int, subset: set[int], drawn: list[int]
+) -> None:
+    dealt = keys.dealt(s)
+    public = dealt.public
+    plaintexts = [mpz(value) % public.plaintext_modulus for value in drawn]
+    tally = add(public, keys.encrypted(public, plaintexts))
+    opened = open_tallies(public, [tally], _shares(dealt, subset, [tally]))
+    assert opened.plaintexts == (sum(plaintexts) % public.plaintext_modulus,)
+    verify_opening(public, tally, opened.openings[0])
 
 
 @pytest.mark.parametrize("way", list(Decryption))

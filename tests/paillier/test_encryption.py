@@ -1,7 +1,9 @@
 """Structure, blinding, encryption and packing."""
 
 import itertools
+import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import gmpy2
@@ -18,7 +20,6 @@ from dppp.paillier.encryption import (
     Ciphertext,
     add,
     add_ballots,
-    blind_again,
     encrypt,
     read_ciphertexts,
     write_ciphertexts,
@@ -88,14 +89,6 @@ def test_sums_add(keys: Any, s: int, plaintexts: list[int]) -> None:
     assert _decrypt(keys, public, tally) == sum(plaintexts) % public.plaintext_modulus
 
 
-def test_blinding_again_changes_the_ciphertext_and_not_the_plaintext(keys: Any) -> None:
-    public, table = keys.dealt(2).public, keys.table(2)
-    ciphertext = keys.encrypted(public, [123456789])[0]
-    again = blind_again(public, ciphertext, table.draw())
-    assert again != ciphertext
-    assert _decrypt(keys, public, again) == 123456789
-
-
 def test_ballots_add_place_by_place_and_must_be_of_one_length(keys: Any) -> None:
     public = keys.dealt().public
     ballots = [keys.encrypted(public, row) for row in ([1, 2], [30, 40], [500, 600])]
@@ -152,6 +145,70 @@ def test_a_pool_without_randomness_closes_instead_of_hanging(keys: Any) -> None:
         pool.wait_until_full()
         with pytest.raises(InputError, match="closed"):
             pool.take()
+
+
+def _run_in_a_child(work: Callable[[], list[str]]) -> list[str]:
+    """What `work` returns in a forked process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, " ".join(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        found = answer.read().split()
+    os.waitpid(child, 0)
+    return found
+
+
+def _take(pool: BlindingPool, count: int) -> list[str]:
+    return [pool.take().exponent.digits(16) for _ in range(count)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_never_gets_a_blinding_of_its_parent(
+    keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with BlindingPool(keys.table(), capacity=5) as pool:
+        pool.wait_until_full()
+        children = _run_in_a_child(lambda: _take(pool, 7)) + _run_in_a_child(lambda: _take(pool, 7))
+        assert len({*children, *_take(pool, 7)}) == 21
+        # Without a look at the process, all would encrypt under the same blindings.
+        pool.wait_until_full()
+        monkeypatch.setattr(BlindingPool, "_is_forked", False)
+        assert _run_in_a_child(lambda: _take(pool, 3)) == _take(pool, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_pool_waits_for_no_thread_and_can_be_closed(keys: Any) -> None:
+    def work() -> list[str]:
+        pool.wait_until_full()
+        pool.close()
+        try:
+            pool.take()
+        except InputError:
+            return ["closed", str(len(pool))]
+        return []
+
+    def hold() -> None:
+        with pool._changed:
+            held.set()
+            done.wait()
+
+    held, done = threading.Event(), threading.Event()
+    with BlindingPool(keys.table(), capacity=5) as pool:
+        # The child's copy of the lock is held by a thread that the child does not have.
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait()
+        assert _run_in_a_child(work) == ["closed", "0"]
+        done.set()
+        holder.join()
+        assert _take(pool, 1)
 
 
 packings = st.builds(

@@ -14,8 +14,8 @@ from dppp.paillier.keys import (
     KeyId,
     KeyShare,
     PublicKey,
+    check_belongs,
     check_key_share,
-    raised_exponent,
 )
 
 
@@ -54,8 +54,26 @@ def test_a_key_share_has_one_encoding(keys: Any) -> None:
 
 
 def test_a_short_key_is_not_loaded_by_default(keys: Any) -> None:
-    with pytest.raises(KeyMaterialError, match="fewer than 1024"):
+    with pytest.raises(KeyMaterialError, match="fewer than 2048"):
         PublicKey.from_bytes(keys.dealt().public.to_bytes())
+
+
+def test_a_short_key_cannot_be_made_by_default(keys: Any) -> None:
+    with pytest.raises(KeyMaterialError, match="fewer than 2048"):
+        replace(keys.dealt().public, insecure_testing=False)
+
+
+@pytest.mark.parametrize("kind", ["public key", "key share"])
+def test_material_of_version_1_is_refused_with_the_reason(keys: Any, kind: str) -> None:
+    dealt = keys.dealt()
+    material: Any = dealt.public if kind == "public key" else dealt.shares[0]
+    data = material.to_bytes()
+    old = data.replace(b" 2\n", b" 1\n", 1)
+    assert data.startswith(f"dppp {kind} 2\n".encode())
+    with pytest.raises(KeyMaterialError) as caught:
+        type(material).from_bytes(old)
+    for words in (kind, "before 0.2.0", "factor", "dppp keys deal", "readable"):
+        assert words in str(caught.value)
 
 
 def _square(prime: mpz, _other: mpz) -> mpz:
@@ -100,18 +118,14 @@ def test_another_generator_is_refused(keys: Any) -> None:
 def test_elements_outside_the_group_are_refused(keys: Any, decryption: Decryption) -> None:
     public = keys.dealt(1, decryption).public
     prime = keys.short_primes[0]
-    for value in (mpz(0), mpz(1), public.share_modulus - 5, prime, prime * 4):
+    for value in (mpz(0), mpz(1), public.share_modulus - 1, public.share_modulus, prime, prime * 4):
         with pytest.raises(KeyMaterialError):
             replace(public, verification_base=value)
         with pytest.raises(KeyMaterialError):
             replace(public, verification_keys=(value, *public.verification_keys[1:]))
-    for value in (mpz(0), mpz(1), public.modulus - 5, prime, _not_a_square(public)):
+    for value in (mpz(0), mpz(1), public.modulus - 1, public.modulus, prime):
         with pytest.raises(KeyMaterialError):
             replace(public, blinding_base=value)
-
-
-def _not_a_square(public: PublicKey) -> mpz:
-    return next(mpz(v) for v in range(2, 99) if gmpy2.jacobi(mpz(v), public.modulus) == -1)
 
 
 def test_wrong_numbers_of_teachers_are_refused(keys: Any) -> None:
@@ -195,9 +209,9 @@ def test_a_key_share_with_impossible_fields_is_refused(keys: Any) -> None:
 def test_a_share_of_another_key_or_of_no_teacher_is_refused(keys: Any) -> None:
     share = keys.dealt(1).shares[0]
     with pytest.raises(KeyMaterialError, match="another key"):
-        raised_exponent(keys.dealt(2).public, share)
+        check_belongs(keys.dealt(2).public, share)
     with pytest.raises(KeyMaterialError, match="no teacher 8"):
-        raised_exponent(keys.dealt(1).public, replace(share, index=8))
+        check_belongs(keys.dealt(1).public, replace(share, index=8))
 
 
 @pytest.mark.parametrize("decryption", list(Decryption))

@@ -21,7 +21,6 @@ from dppp.paillier.blinding import full_blinding
 from dppp.paillier.challenges import hash_statement
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt, read_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute
 from dppp.paillier.keys import Decryption, KeyId
 from dppp.paillier.share_proofs import ShareProof, prove_shares, verify_shares
 
@@ -127,9 +126,7 @@ def test_false_ballots_cannot_cancel_in_a_batch(keys: Any) -> None:
     forged = [
         replace(
             ballot,
-            proof=replace(
-                ballot.proof, response=absolute(ballot.proof.response * factor, public.modulus)
-            ),
+            proof=replace(ballot.proof, response=ballot.proof.response * factor % public.modulus),
         )
         for ballot, factor in ((first, mpz(4)), (second, inverse))
     ]
@@ -150,7 +147,7 @@ def test_a_ballot_without_ciphertexts_proves_nothing(keys: Any) -> None:
     public = keys.dealt().public
     response = mpz(3)
     power = gmpy2.powmod(response, public.plaintext_modulus, public.modulus)
-    proof = BallotProof(commitment=absolute(power, public.modulus), response=response)
+    proof = BallotProof(commitment=power, response=response)
     empty = ProvenBallot(index=2, ciphertexts=(), context=b"", proof=proof)
     with pytest.raises(ProofError, match="without ciphertexts"):
         verify_ballot(public, empty)
@@ -203,7 +200,7 @@ def test_a_share_proof_fails_for_any_other_statement(keys: Any, way: Decryption)
         (ciphertexts, replace(shares, index=9), b"batch"),
         (ciphertexts, replace(shares, key_id=KeyId(bytes(32))), b"batch"),
         (ciphertexts, replace(shares, elements=(two, one, three)), b"batch"),
-        (ciphertexts, replace(shares, elements=(absolute(one * 4, modulus), two, three)), b"batch"),
+        (ciphertexts, replace(shares, elements=(one * 4 % modulus, two, three)), b"batch"),
         (ciphertexts[::-1], shares, b"batch"),
         (ciphertexts[:2], replace(shares, elements=(one, two)), b"batch"),
         (ciphertexts[:2], shares, b"batch"),
@@ -215,12 +212,12 @@ def test_a_share_proof_fails_for_any_other_statement(keys: Any, way: Decryption)
 
 
 @pytest.mark.parametrize("way", list(Decryption))
-def test_shares_outside_the_group_are_refused_by_name(keys: Any, way: Decryption) -> None:
+def test_shares_that_are_not_units_are_refused_by_name(keys: Any, way: Decryption) -> None:
     public, ciphertexts, shares, proof = _proven_shares(keys, way)
     prime = keys.short_primes[0]
-    for value in (mpz(0), public.share_modulus - 1, public.share_modulus + 1, prime):
+    for value in (mpz(0), public.share_modulus, public.share_modulus + 1, prime, 4 * prime):
         outside = replace(shares, elements=(value, *shares.elements[1:]))
-        with pytest.raises(ProofError, match="no element of the group") as caught:
+        with pytest.raises(ProofError, match="that is not one") as caught:
             verify_shares(public, ciphertexts, outside, proof, context=b"batch")
         assert caught.value.culprits == (shares.index,)
 
@@ -234,12 +231,25 @@ def test_wrong_shares_cannot_be_proven(keys: Any, way: Decryption) -> None:
     one, two = honest.elements
     modulus = public.share_modulus
     inverse = gmpy2.invert(mpz(4), modulus)
-    cancelling = (absolute(one * 4, modulus), absolute(two * inverse, modulus))
+    cancelling = (one * 4 % modulus, two * inverse % modulus)
     for elements in (cancelling, (two, one), (one, one)):
         wrong = replace(honest, elements=elements)
         proof = prove_shares(public, dealt.shares[0], ciphertexts, wrong, context=b"")
         with pytest.raises(ProofError):
             verify_shares(public, ciphertexts, wrong, proof, context=b"")
+
+
+@pytest.mark.parametrize("way", list(Decryption))
+def test_a_negative_share_is_proven_as_it_opens_like_the_share(keys: Any, way: Decryption) -> None:
+    dealt = keys.dealt(2, way)
+    public = dealt.public
+    ciphertexts = keys.encrypted(public, [5, 6])
+    one, two = make_decryption_shares(public, dealt.shares[0], ciphertexts).elements
+    turned = DecryptionShares(
+        key_id=public.key_id, index=1, elements=(public.share_modulus - one, two)
+    )
+    proof = prove_shares(public, dealt.shares[0], ciphertexts, turned, context=b"")
+    verify_shares(public, ciphertexts, turned, proof, context=b"")
 
 
 def test_a_share_proof_that_is_too_long_is_refused_though_its_equation_holds(keys: Any) -> None:

@@ -77,13 +77,18 @@ def new_location(kind: str, folder: Path) -> Location:
     return shared_server().fresh_url()
 
 
+FILLED = 6
+"""The index of the head after `fill`."""
+
+
 def fill(ledger: Ledger, *, queries: int = 10) -> None:
-    """A cap, a task, two answered batches, one of them opened."""
+    """A cap, a task, two batches with ballots, one of them endorsed and answered."""
     ledger.fix_cap(DATA, epsilon=2, delta=1e-5)
     ledger.accept(DATA, agree("first", queries=queries))
     for batch in ("a", "b"):
         answer(ledger, batch)
-    ledger.record_list(make_id("batch", "a"), make_id("list"), b"share of a")
+    ledger.record_endorsement(make_id("batch", "a"), make_id("list"), b"endorsement of a")
+    ledger.record_answer(make_id("batch", "a"), make_id("list"), b"answer of a")
 
 
 def answer(ledger: Ledger, batch: str, *, queries: int = 3, ballot: bytes | None = None) -> bytes:

@@ -1,9 +1,10 @@
 """Each rule of the ledger, on every kind of store."""
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
-from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id, make_ids
+from tests.privacy.ledgers import DATA, FILLED, TEACHER, agree, answer, fill, make_id, make_ids
 
 from dppp.errors import (
     BallotUnknown,
@@ -13,6 +14,7 @@ from dppp.errors import (
     DataUnknown,
     InputError,
     LedgerRolledBack,
+    ListNotEndorsed,
     QueriesExhausted,
     QueryReused,
     Refusal,
@@ -112,22 +114,75 @@ def test_a_ballot_is_found_only_after_it_was_recorded(ledger: Ledger) -> None:
 
 def test_a_second_list_for_a_batch_is_refused(ledger: Ledger) -> None:
     fill(ledger)
-    batch, served = make_id("batch", "a"), make_id("list")
-    assert ledger.record_list(batch, served, b"another share") == b"share of a"
-    with pytest.raises(SecondList, match="single votes"):
-        ledger.record_list(batch, make_id("second list"), b"x")
-    with pytest.raises(SecondList):
-        ledger.find_share(batch, make_id("second list"))
-    assert ledger.find_share(batch, served) == b"share of a"
-    assert ledger.find_share(make_id("batch", "b"), served) is None
+    before, batch = ledger.head, make_id("batch", "a")
+    for refuse in every_step_with(ledger, batch, make_id("second list")):
+        with pytest.raises(SecondList, match="single votes"):
+            refuse()
+    assert ledger.head == before
 
 
-def test_a_list_without_an_own_ballot_is_refused(ledger: Ledger) -> None:
+def test_an_endorsement_and_an_answer_are_the_first_bytes_for_ever(ledger: Ledger) -> None:
     fill(ledger)
-    with pytest.raises(BallotUnknown):
-        ledger.record_list(make_id("batch", "c"), make_id("list"), b"x")
-    with pytest.raises(BallotUnknown):
-        ledger.find_share(make_id("batch", "c"), make_id("list"))
+    before, batch, listed = ledger.head, make_id("batch", "a"), make_id("list")
+    assert ledger.record_endorsement(batch, listed, b"another") == b"endorsement of a"
+    assert ledger.find_endorsement(batch, listed) == b"endorsement of a"
+    assert ledger.record_answer(batch, listed, b"another") == b"answer of a"
+    assert ledger.find_answer(batch, listed) == b"answer of a"
+    assert ledger.head == before
+
+
+def test_an_answer_without_an_endorsement_is_refused(ledger: Ledger) -> None:
+    fill(ledger)
+    before, batch, listed = ledger.head, make_id("batch", "b"), make_id("list")
+    assert ledger.find_endorsement(batch, listed) is None
+    for _ in range(2):  # the first refusal must not count as the list of the batch
+        with pytest.raises(ListNotEndorsed, match="send the list itself first"):
+            ledger.record_answer(batch, listed, b"x")
+        with pytest.raises(ListNotEndorsed):
+            ledger.find_answer(batch, listed)
+    assert ledger.head == before
+    ledger.record_endorsement(batch, listed, b"endorsement of b")
+    assert ledger.find_answer(batch, listed) is None
+    assert ledger.record_answer(batch, listed, b"answer of b") == b"answer of b"
+
+
+def test_an_answer_for_another_list_than_the_endorsed_one_is_refused(ledger: Ledger) -> None:
+    fill(ledger)
+    batch, listed = make_id("batch", "b"), make_id("list")
+    ledger.record_endorsement(batch, listed, b"endorsement of b")
+    for other in (make_id("second list"), batch):
+        with pytest.raises(SecondList):
+            ledger.record_answer(batch, other, b"x")
+        with pytest.raises(SecondList):
+            ledger.find_answer(batch, other)
+    assert ledger.find_answer(batch, listed) is None
+
+
+def test_a_batch_without_a_ballot_is_neither_endorsed_nor_answered(ledger: Ledger) -> None:
+    fill(ledger)
+    before = ledger.head
+    for refuse in every_step_with(ledger, make_id("batch", "c"), make_id("list")):
+        with pytest.raises(BallotUnknown):
+            refuse()
+    assert ledger.head == before
+
+
+def every_step_with(ledger: Ledger, batch: bytes, listed: bytes) -> list[Callable[[], object]]:
+    """All that can be asked of a ledger about a list."""
+    return [
+        lambda: ledger.record_endorsement(batch, listed, b"x"),
+        lambda: ledger.find_endorsement(batch, listed),
+        lambda: ledger.record_answer(batch, listed, b"x"),
+        lambda: ledger.find_answer(batch, listed),
+    ]
+
+
+def test_an_endorsement_and_an_answer_cost_nothing(ledger: Ledger) -> None:
+    fill(ledger)
+    before = ledger.summary().data
+    ledger.record_endorsement(make_id("batch", "b"), make_id("list"), b"endorsement of b")
+    ledger.record_answer(make_id("batch", "b"), make_id("list"), b"answer of b")
+    assert ledger.summary().data == before
 
 
 def test_tasks_agreed_one_after_another_add_up_to_the_cap_and_no_further(ledger: Ledger) -> None:
@@ -237,6 +292,25 @@ def test_opening_again_finds_everything(ledger: Ledger, store: LedgerStore) -> N
     again = Ledger.open(store)
     assert again.summary() == ledger.summary()
     assert answer(again, "b", ballot=b"x") == b"ballot of b"
+    batch, listed = make_id("batch", "a"), make_id("list")
+    assert again.find_endorsement(batch, listed) == b"endorsement of a"
+    assert again.find_answer(batch, listed) == b"answer of a"
+    for refuse in every_step_with(again, batch, make_id("second list")):
+        with pytest.raises(SecondList):
+            refuse()
+
+
+def test_a_list_that_was_endorsed_before_a_restart_can_be_answered_after_it(
+    ledger: Ledger, store: LedgerStore
+) -> None:
+    fill(ledger)
+    batch, listed = make_id("batch", "b"), make_id("list")
+    ledger.record_endorsement(batch, listed, b"endorsement of b")
+    again = Ledger.open(store)
+    with pytest.raises(SecondList):
+        again.record_endorsement(batch, make_id("second list"), b"x")
+    assert again.record_answer(batch, listed, b"answer of b") == b"answer of b"
+    assert Ledger.open(store).find_answer(batch, listed) == b"answer of b"
 
 
 def test_two_ledgers_on_one_store_see_each_other(ledger: Ledger, store: LedgerStore) -> None:
@@ -244,6 +318,9 @@ def test_two_ledgers_on_one_store_see_each_other(ledger: Ledger, store: LedgerSt
     fill(ledger)
     assert answer(other, "a", ballot=b"x") == b"ballot of a"
     answer(other, "c", queries=4)
+    ledger.record_endorsement(make_id("batch", "c"), make_id("list"), b"endorsement of c")
+    with pytest.raises(SecondList):
+        other.record_endorsement(make_id("batch", "c"), make_id("second list"), b"x")
     with pytest.raises(QueriesExhausted):
         answer(ledger, "d", queries=1)
     assert ledger.check() == other.head
@@ -262,6 +339,10 @@ def test_an_id_must_be_bytes(ledger: Ledger, wrong: object) -> None:
     fill(ledger)
     with pytest.raises(InputError, match="batch id"):
         ledger.record_ballot(FIRST, wrong, make_ids("c", 1), b"x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="batch id"):
+        ledger.record_endorsement(wrong, make_id("list"), b"x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="list hash"):
+        ledger.record_answer(make_id("batch", "a"), wrong, b"x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="query id"):
         ledger.record_ballot(FIRST, make_id("batch", "c"), [wrong], b"x")  # type: ignore[list-item]
 
@@ -277,7 +358,7 @@ def test_the_summary_names_every_number(ledger: Ledger) -> None:
     head = ledger.head
     assert ledger.summary().to_json() == {
         "teacher": TEACHER,
-        "head": {"index": 5, "hash": head.hash.hex()},
+        "head": {"index": FILLED, "hash": head.hash.hex()},
         "data": [
             {
                 "data_id": DATA,
@@ -299,6 +380,22 @@ def test_the_summary_names_every_number(ledger: Ledger) -> None:
             }
         ],
     }
+
+
+@pytest.mark.parametrize("lost", [1, 2], ids=["the answer", "the endorsement"])
+def test_an_endorsement_or_answer_that_vanishes_under_a_running_ledger_is_noticed(
+    lost: int,
+) -> None:
+    """Else a second list would be endorsed after the store was put back."""
+    store = MemoryStore()
+    ledger = Ledger.create(store, teacher=TEACHER)
+    fill(ledger)
+    for refuse in every_step_with(ledger, make_id("batch", "a"), make_id("list")):
+        refuse()
+    del store._entries[-lost:]
+    for refuse in every_step_with(ledger, make_id("batch", "a"), make_id("second list")):
+        with pytest.raises(LedgerRolledBack):
+            refuse()
 
 
 def test_an_entry_that_vanishes_under_a_running_ledger_is_noticed_at_once() -> None:

@@ -9,7 +9,15 @@ from tests.privacy.ledgers import TEACHER, fill, make_id
 from dppp.errors import LedgerDamaged, LedgerRolledBack
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_chain import BEGINNING, Entry, Head, chain_record, entry_hash
-from dppp.privacy.ledger_records import Digest, ServedList, decode_record, encode_record
+from dppp.privacy.ledger_records import (
+    Digest,
+    EndorsedList,
+    GivenAnswer,
+    Record,
+    ServedList,
+    decode_record,
+    encode_record,
+)
 from dppp.privacy.ledger_store import MemoryStore
 
 
@@ -65,6 +73,12 @@ def test_changed_or_lost_bytes_are_never_sent() -> None:
     for contents in (without, {**CONTENTS, 3: b"another ballot"}):
         with pytest.raises(LedgerDamaged, match="entry 3 "):
             Ledger.open(stored(ENTRIES, contents)).find_ballot(make_id("batch", "a"))
+    ids = make_id("batch", "a"), make_id("list")
+    for index, find in ((5, Ledger.find_endorsement), (6, Ledger.find_answer)):
+        without = {each: content for each, content in CONTENTS.items() if each != index}
+        for contents in (without, {**CONTENTS, index: b"something else"}):
+            with pytest.raises(LedgerDamaged, match=f"entry {index} "):
+                find(Ledger.open(stored(ENTRIES, contents)), *ids)
 
 
 def test_an_entry_left_out_swapped_or_doubled_is_found() -> None:
@@ -80,15 +94,37 @@ def test_an_entry_left_out_swapped_or_doubled_is_found() -> None:
         Ledger.open(stored([*ENTRIES, ENTRIES[-1]], CONTENTS))
 
 
+def records_about(batch: str, listed: str) -> list[Record]:
+    """All records of a list, in this version and the one before."""
+    ids = {"batch_id": make_id("batch", batch), "list_hash": make_id(listed)}
+    return [
+        EndorsedList(**ids, endorsement=Digest.of(b"")),
+        GivenAnswer(**ids, answer=Digest.of(b"")),
+        ServedList(**ids, share=Digest.of(b"")),
+    ]
+
+
 def test_a_well_chained_entry_that_breaks_a_rule_is_found() -> None:
-    second_list = ServedList(
-        batch_id=make_id("batch", "a"), list_hash=make_id("second list"), share=Digest.of(b"")
-    )
-    repeated = decode_record(ENTRIES[-1].kind, ENTRIES[-1].payload)
-    for record in (second_list, repeated):
+    repeated = [decode_record(entry.kind, entry.payload) for entry in ENTRIES[-2:]]
+    unendorsed = records_about("b", "list")[1]
+    for record in (
+        *records_about("a", "second list"),
+        *records_about("a", "list"),
+        *records_about("c", "list"),
+        *repeated,
+        unendorsed,
+    ):
         forged = chain_record(ENTRIES[-1].head, record)
         with pytest.raises(LedgerDamaged, match=f"entry {forged.index} "):
             Ledger.open(stored([*ENTRIES, forged], CONTENTS))
+
+
+def test_an_answer_whose_endorsement_is_missing_is_found() -> None:
+    answer = decode_record(ENTRIES[-1].kind, ENTRIES[-1].payload)
+    assert isinstance(answer, GivenAnswer)
+    forged = chain_record(ENTRIES[-3].head, answer)
+    with pytest.raises(LedgerDamaged, match="was not endorsed"):
+        Ledger.open(stored([*ENTRIES[:-2], forged], CONTENTS))
 
 
 def test_a_head_from_before_is_contained_and_any_other_is_not() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.privacy.ledgers import STORES, TEACHER, agree, empty_store, make_id
 
-from dppp.errors import Refusal
+from dppp.errors import BallotUnknown, ListNotEndorsed, Refusal, SecondList
 from dppp.privacy.ledger import Ledger
 
 NAMES = st.sampled_from("abcd")
@@ -32,6 +32,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.limits: dict[str, int] = {}
         self.charged: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self.lists: dict[tuple[str, tuple[int, ...]], tuple[int, bytes]] = {}
+        self.answers: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self.calls = 0
         for data_id in self.reserved:
             self.ledger.fix_cap(data_id, epsilon=CAP_TENTHS / 10, delta=1e-3)
@@ -75,21 +76,55 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.charged)
     @rule(data=st.data(), number=st.integers(0, 2))
-    def serve(self, data: st.DataObject, number: int) -> None:
+    def endorse(self, data: st.DataObject, number: int) -> None:
         self.calls += 1
         key, fresh = data.draw(st.sampled_from(sorted(self.charged))), str(self.calls).encode()
-        served = self.lists.get(key)
+        endorsed = self.lists.get(key)
         try:
-            sent = self.ledger.record_list(make_id(key), make_id("list", number), fresh)
-        except Refusal:
-            assert served is not None
-            assert served[0] != number
+            sent = self.ledger.record_endorsement(make_id(key), make_id("list", number), fresh)
+        except SecondList:
+            assert endorsed is not None
+            assert endorsed[0] != number
             return
         assert self.lists.setdefault(key, (number, fresh)) == (number, sent)
+
+    @precondition(lambda self: self.charged)
+    @rule(data=st.data(), number=st.integers(0, 2))
+    def open(self, data: st.DataObject, number: int) -> None:
+        self.calls += 1
+        key, fresh = data.draw(st.sampled_from(sorted(self.charged))), str(self.calls).encode()
+        endorsed = self.lists.get(key)
+        try:
+            sent = self.ledger.record_answer(make_id(key), make_id("list", number), fresh)
+        except ListNotEndorsed:
+            assert endorsed is None
+            return
+        except SecondList:
+            assert endorsed is not None
+            assert endorsed[0] != number
+            return
+        assert endorsed is not None
+        assert endorsed[0] == number
+        assert self.answers.setdefault(key, fresh) == sent
+
+    @rule(name=NAMES, queries=QUERIES, number=st.integers(0, 2))
+    def open_without_a_ballot(self, name: str, queries: list[int], number: int) -> None:
+        key = (name, tuple(queries))
+        if key not in self.charged:
+            for record in (self.ledger.record_endorsement, self.ledger.record_answer):
+                with pytest.raises(BallotUnknown):
+                    record(make_id(key), make_id("list", number), b"x")
 
     @rule()
     def restart(self) -> None:
         self.ledger = Ledger.open(self.store, teacher=TEACHER)
+
+    @invariant()
+    def what_was_said_of_a_list_is_kept(self) -> None:
+        for key, (number, endorsement) in self.lists.items():
+            ids = make_id(key), make_id("list", number)
+            assert self.ledger.find_endorsement(*ids) == endorsement
+            assert self.ledger.find_answer(*ids) == self.answers.get(key)
 
     @invariant()
     def nothing_is_overspent(self) -> None:

@@ -16,6 +16,8 @@ from tests.protocol.parties import (
     CLASSES,
     RecordedRandomness,
     Setting,
+    certified_list_of,
+    endorsed_by,
     list_of,
     new_ledger,
     new_teacher,
@@ -69,9 +71,16 @@ class Attacker:
         return {index: self.teachers[index].handle(encode(request), now=0) for index in asked}
 
     def open(
-        self, batch: BatchId, ballots: Sequence[bytes], *, of: Sequence[int] | None = None
+        self,
+        batch: BatchId,
+        ballots: Sequence[bytes],
+        *,
+        of: Sequence[int] | None = None,
     ) -> list[mpz]:
-        """The plaintexts of the sum of these ballots, if enough teachers help."""
+        """The plaintexts of the sum of these ballots, if enough teachers help.
+
+        Colluders endorse whatever has a ballot of theirs in it.
+        """
         data = list_of(self.setting, batch, ballots)
         public = self.setting.public
         tally = add_ballots(
@@ -81,13 +90,24 @@ class Attacker:
             make_decryption_shares(public, self.setting.key.shares[index - 1], tally)
             for index in self.colluders
         ]
+        asked = self.honest if of is None else of
         refusals: dict[int, DpppError] = {}
-        for index in self.honest if of is None else of:
+        listed = {decode(each, Ballot).teacher for each in ballots}
+        endorsements = [
+            endorsed_by(self.setting, each, data) for each in self.colluders if each in listed
+        ]
+        for index in asked:
             try:
-                answer = decode(self.teachers[index].handle(data, now=0), SignedShares)
-                shares.append(DecryptionShares.from_bytes(public, answer.shares))
+                endorsements.append(self.teachers[index].handle(data, now=0))
             except DpppError as refusal:
                 refusals[index] = refusal
+        certified = certified_list_of(self.setting, data, endorsements)
+        for index in asked:
+            try:
+                answer = decode(self.teachers[index].handle(certified, now=0), SignedShares)
+                shares.append(DecryptionShares.from_bytes(public, answer.shares))
+            except DpppError as refusal:
+                refusals.setdefault(index, refusal)
         try:
             return list(open_tallies(public, tally, shares).plaintexts)
         except DecryptionError:

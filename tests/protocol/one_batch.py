@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tests.protocol.parties import (
     Setting,
     batch_of,
+    certified_list_of,
     list_of,
     new_ledger,
     new_teacher,
@@ -16,10 +17,10 @@ from dppp.privacy.ledger_store import MemoryStore
 from dppp.protocol.aggregator import Aggregator, Progress
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import Ballot, BatchId, SignedShares
+from dppp.protocol.messages import Ballot, BatchId, Endorsement, SignedShares
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign, signer_of
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
 
 NOW = 0
@@ -40,13 +41,30 @@ class OneBatch:
         for teacher in teachers:
             self.aggregator.receive(teacher, self.ballots[teacher], now=now)
 
-    def shares_of(self, teacher: int, *, voters: tuple[int, ...] = ()) -> SignedShares:
-        """What a teacher answers to the list of these voters' ballots, or of all."""
+    def list_of(self, *voters: int) -> bytes:
+        """The list of these voters' ballots, or of all."""
         chosen = [self.ballots[each] for each in voters or self.teachers]
-        data = list_of(self.setting, self.batch, chosen)
+        return list_of(self.setting, self.batch, chosen)
+
+    def endorsement_of(self, teacher: int, *, voters: tuple[int, ...] = ()) -> bytes:
+        """What a teacher answers to the list of these voters' ballots, or of all."""
+        return self.teachers[teacher].handle(self.list_of(*voters), now=NOW)
+
+    def endorse(self, *teachers: int, voters: tuple[int, ...] = (), now: int = NOW) -> None:
+        for teacher in teachers:
+            endorsement = self.endorsement_of(teacher, voters=voters)
+            self.aggregator.receive(teacher, endorsement, now=now)
+
+    def shares_of(self, teacher: int, *, voters: tuple[int, ...] = ()) -> SignedShares:
+        """What a teacher answers to that list once t teachers, itself among them, endorsed it."""
+        t = self.setting.task.trust.threshold
+        others = [each for each in voters or self.teachers if each != teacher]
+        endorsers = [teacher, *others][:t]
+        endorsements = [self.endorsement_of(each, voters=voters) for each in endorsers]
+        data = certified_list_of(self.setting, self.list_of(*voters), endorsements)
         return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
 
-    def signed(self, message: Ballot | SignedShares, *, by: int) -> bytes:
+    def signed(self, message: Ballot | Endorsement | SignedShares, *, by: int) -> bytes:
         return encode(sign(message, signer_of(self.setting.signing_keys[by - 1])))
 
     @property
@@ -60,14 +78,19 @@ class OneBatch:
         return found
 
     @property
-    def outcome(self) -> Transcript | Abort | None:
+    def outcome(self) -> Receipt | Abort | None:
         return self.aggregator.outcome(self.batch)
 
 
 def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> OneBatch:
     """The aggregator has asked; all ballots are cast, and none has arrived."""
     setting = set_up(teachers, colluders, dropouts)
-    aggregator = Aggregator(task=setting.task, public=setting.public, store=MemoryBatchStore())
+    aggregator = Aggregator(
+        task=setting.task,
+        public=setting.public,
+        signer=setting.aggregator_signer,
+        store=MemoryBatchStore(),
+    )
     roles = {
         index: new_teacher(setting, index, new_ledger(setting, index, MemoryStore()))
         for index in setting.everybody

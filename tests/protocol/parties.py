@@ -20,7 +20,12 @@ from tests.vectors.make_paillier import PRIMES
 from dppp.paillier.ballot_proofs import prove_ballot
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
-from dppp.paillier.encryption import encrypt, read_ciphertexts, write_ciphertexts
+from dppp.paillier.encryption import (
+    add_ballots,
+    encrypt,
+    read_ciphertexts,
+    write_ciphertexts,
+)
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.ledger import Ledger
@@ -28,6 +33,7 @@ from dppp.privacy.ledger_agreement import Agreement
 from dppp.privacy.ledger_chain import Head
 from dppp.privacy.ledger_store import HeadMemory, LedgerStore
 from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.protocol.ballots import statement_of
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     NONCE_BYTES,
@@ -35,12 +41,16 @@ from dppp.protocol.messages import (
     BallotList,
     BatchId,
     BatchRequest,
+    CertifiedList,
+    Endorsement,
+    Endorser,
     Query,
     ballot_context,
     batch_id,
+    list_hash,
     query_id,
 )
-from dppp.protocol.signing import UNSIGNED, sign, signer_of
+from dppp.protocol.signing import Signer, sign, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
@@ -62,11 +72,16 @@ class Setting:
     task: Task
     key: DealtKey = field(repr=False)
     signing_keys: tuple[Ed25519PrivateKey, ...] = field(repr=False)
+    aggregator_key: Ed25519PrivateKey = field(repr=False)
     table: BlindingTable = field(repr=False)
 
     @property
     def public(self) -> PublicKey:
         return self.key.public
+
+    @property
+    def aggregator_signer(self) -> Signer:
+        return signer_of(self.aggregator_key)
 
     @property
     def everybody(self) -> tuple[int, ...]:
@@ -99,6 +114,7 @@ def set_up(teachers: int, colluders: int, dropouts: int, name: str = "test") -> 
     signing_keys = tuple(
         Ed25519PrivateKey.from_private_bytes(source.randbytes(32)) for _ in range(teachers)
     )
+    aggregator_key = Ed25519PrivateKey.from_private_bytes(source.randbytes(32))
     entries = [
         TeacherEntry(name=f"teacher {index}", signing_key=each.public_key().public_bytes_raw())
         for index, each in enumerate(signing_keys, start=1)
@@ -109,11 +125,18 @@ def set_up(teachers: int, colluders: int, dropouts: int, name: str = "test") -> 
         class_names=CLASSES,
         features=("x",),
         teachers=entries,
+        aggregator_key=aggregator_key.public_key().public_bytes_raw(),
         certificate=certificate,
         public=key.public,
     )
     table = BlindingTable(key.public, bytes_limit=500_000)
-    return Setting(task=task, key=key, signing_keys=signing_keys, table=table)
+    return Setting(
+        task=task,
+        key=key,
+        signing_keys=signing_keys,
+        aggregator_key=aggregator_key,
+        table=table,
+    )
 
 
 class RememberedHead:
@@ -202,14 +225,15 @@ def new_teacher(
 def request_for(
     setting: Setting, values: Sequence[float], *, nonce: object = 0, deadline: int = 1000
 ) -> BatchRequest:
-    """A batch with one query for each value, under nonces that `nonce` determines."""
+    """A batch with one query for each value, under nonces that `nonce` determines; signed."""
     source = seeded("nonces", nonce)
     inputs = encode_inputs([[value] for value in values], 1)
-    return BatchRequest(
+    request = BatchRequest(
         task_id=setting.task.task_id,
         deadline=deadline,
         queries=tuple(Query(nonce=source.randbytes(NONCE_BYTES), input=each) for each in inputs),
     )
+    return sign(request, setting.aggregator_signer)
 
 
 def batch_of(setting: Setting, request: BatchRequest) -> BatchId:
@@ -218,8 +242,46 @@ def batch_of(setting: Setting, request: BatchRequest) -> BatchId:
 
 
 def list_of(setting: Setting, batch: BatchId, ballots: Sequence[bytes]) -> bytes:
-    """These ballots as a list, in the order in which they are given."""
-    return encode(BallotList(task_id=setting.task.task_id, batch_id=batch, ballots=tuple(ballots)))
+    """These ballots as a list, in the order in which they are given, signed by the aggregator."""
+    unsigned = BallotList(task_id=setting.task.task_id, batch_id=batch, ballots=tuple(ballots))
+    return encode(sign(unsigned, setting.aggregator_signer))
+
+
+def certified_list_of(setting: Setting, ballot_list: bytes, endorsements: Sequence[bytes]) -> bytes:
+    """A list as certified by these endorsements, whatever they endorse; signed."""
+    found = decode(ballot_list, BallotList)
+    unsigned = CertifiedList(
+        task_id=found.task_id,
+        batch_id=found.batch_id,
+        list_hash=list_hash(found),
+        tallies=tallies_of(setting, found.ballots),
+        endorsers=tuple(
+            Endorser(teacher=each.teacher, signature=each.signature)
+            for each in (decode(data, Endorsement) for data in endorsements)
+        ),
+    )
+    return encode(sign(unsigned, setting.aggregator_signer))
+
+
+def tallies_of(setting: Setting, ballots: Sequence[bytes]) -> bytes:
+    """The products of these ballots."""
+    public = setting.public
+    read = [read_ciphertexts(public, decode(each, Ballot).ciphertexts) for each in ballots]
+    return write_ciphertexts(public, add_ballots(public, read))
+
+
+def endorsed_by(setting: Setting, teacher: int, ballot_list: bytes) -> bytes:
+    """What a colluder endorses: anything."""
+    found = decode(ballot_list, BallotList)
+    statement = statement_of(
+        setting.task,
+        batch=found.batch_id,
+        of_list=list_hash(found),
+        tallies=tallies_of(setting, found.ballots),
+        participants=[decode(each, Ballot).teacher for each in found.ballots],
+    )
+    unsigned = Endorsement(statement=statement, teacher=teacher)
+    return encode(sign(unsigned, signer_of(setting.signing_keys[teacher - 1])))
 
 
 def pack_unchecked(setting: Setting, entries: Sequence[int]) -> list[mpz]:
@@ -263,7 +325,6 @@ def cast_anything(
         teacher=index,
         ciphertexts=write_ciphertexts(public, ciphertexts),
         proof=proof.to_bytes(public),
-        signature=UNSIGNED,
     )
     return encode(sign(unsigned, signer_of(setting.signing_keys[teacher - 1])))
 

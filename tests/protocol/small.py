@@ -13,7 +13,7 @@ from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
-from dppp.protocol.task import Task
+from dppp.protocol.signing import sign
 from dppp.protocol.votes import Predict
 
 FEATURES = ("first", "second")
@@ -87,10 +87,14 @@ def rows(*labels: int) -> np.ndarray:
     return np.array([[label, position] for position, label in enumerate(labels)], dtype=float)
 
 
-def request_for(task: Task, *labels: int, nonce: int = 0, deadline: int = DEADLINE) -> BatchRequest:
+def request_for(
+    founded: Founded, *labels: int, nonce: int = 0, deadline: int = DEADLINE
+) -> BatchRequest:
+    """A request that the aggregator signed."""
     inputs = encode_inputs(rows(*labels), len(FEATURES))
     queries = tuple(
         Query(nonce=(nonce + position).to_bytes(NONCE_BYTES, "big"), input=each)
         for position, each in enumerate(inputs)
     )
-    return BatchRequest(task_id=task.task_id, deadline=deadline, queries=queries)
+    request = BatchRequest(task_id=founded.task.task_id, deadline=deadline, queries=queries)
+    return sign(request, founded.aggregator_signer)

@@ -1,7 +1,7 @@
 """Attacks by an aggregator that chooses what is multiplied and opened."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from tests.protocol.attacker import Attacker, NotOpened, take_out
@@ -16,16 +16,25 @@ from tests.protocol.parties import (
     set_up,
 )
 
-from dppp.errors import BallotUnknown, ListFault, OwnBallotMissing, SecondList
-from dppp.privacy.ledger_book import Book
+from dppp.errors import (
+    BallotUnknown,
+    ListFault,
+    ListNotCertified,
+    ListNotEndorsed,
+    OwnBallotMissing,
+    SecondList,
+)
+from dppp.privacy.ledger import Ledger
 from dppp.privacy.trust import Trust
-from dppp.protocol.ballots import check_list
+from dppp.protocol.ballots import _require_enough
 from dppp.protocol.messages import BatchId, query_id
+from dppp.protocol.signing import require_certified
 from dppp.protocol.teacher import Teacher
 
-QUORUM = "not needed <= len(ballot_list.ballots) <= len(task.teachers)"
+QUORUM = "not needed <= ballots <= len(task.teachers)"
 OWN = "own is None or own not in ballot_list.ballots"
-ONE_LIST = "batch.list_hash is None:\n        return"
+
+INSIDERS = "not set(named) <= set(statement.participants)"
 
 COLLUDER = 5
 VICTIM = 1
@@ -38,15 +47,38 @@ def attacker() -> Attacker:
 
 
 def _need_no_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(monkeypatch, check_list, QUORUM, "False")
+    take_out(monkeypatch, _require_enough, QUORUM, "False")
 
 
 def _need_no_own_ballot(monkeypatch: pytest.MonkeyPatch) -> None:
     take_out(monkeypatch, Teacher._size_of_own_ballot, OWN, "own is None")
 
 
+def _let_outsiders_endorse(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_out(monkeypatch, require_certified, INSIDERS, "False")
+
+
 def _serve_any_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(monkeypatch, Book.is_served, ONE_LIST, "batch.list_hash != list_hash:\n        return")
+    """A ledger that keeps what it is given for every list, and not for one list per batch."""
+    kept: dict[tuple[object, ...], bytes] = {}
+
+    def find(what: str) -> Callable[..., bytes | None]:
+        return lambda self, batch, of_list: kept.get((what, id(self), batch, of_list))
+
+    def record(what: str) -> Callable[..., bytes]:
+        return lambda self, batch, of_list, data: kept.setdefault(
+            (what, id(self), batch, of_list), data
+        )
+
+    def find_answer(self: Ledger, batch: bytes, of_list: bytes) -> bytes | None:
+        if self.find_endorsement(batch, of_list) is None:
+            raise ListNotEndorsed
+        return find("answer")(self, batch, of_list)
+
+    monkeypatch.setattr(Ledger, "find_endorsement", find("endorsement"))
+    monkeypatch.setattr(Ledger, "record_endorsement", record("endorsement"))
+    monkeypatch.setattr(Ledger, "find_answer", find_answer)
+    monkeypatch.setattr(Ledger, "record_answer", record("answer"))
 
 
 def _open_one_ballot(attacker: Attacker) -> tuple[int, ...]:
@@ -58,34 +90,34 @@ def _open_one_ballot(attacker: Attacker) -> tuple[int, ...]:
     return entries
 
 
+DEFENCES = (_need_no_quorum, _need_no_own_ballot, _let_outsiders_endorse)
+
+
 @pytest.mark.parametrize(
-    "standing",
-    [
-        (),
-        (_need_no_quorum,),
-        (_need_no_own_ballot,),
-    ],
-    ids=["both defences", "own ballot alone", "quorum alone"],
+    "taken_out",
+    [(), *itertools.combinations(DEFENCES, 2)],
+    ids=["all defences", "endorsers are in the list", "own ballot", "quorum"],
 )
 def test_one_teachers_ballot_alone_is_not_opened(
     attacker: Attacker,
     monkeypatch: pytest.MonkeyPatch,
-    standing: tuple[Callable[[pytest.MonkeyPatch], None], ...],
+    taken_out: tuple[Callable[[pytest.MonkeyPatch], None], ...],
 ) -> None:
-    for take_one_out in standing:
+    """Each of three defences is enough by itself."""
+    for take_one_out in taken_out:
         take_one_out(monkeypatch)
     with pytest.raises(NotOpened) as caught:
         _open_one_ballot(attacker)
     kinds = {type(refusal) for refusal in caught.value.refusals.values()}
-    assert kinds <= {OwnBallotMissing, ListFault}
+    assert kinds <= {OwnBallotMissing, ListFault, ListNotCertified}
     assert len(caught.value.refusals) >= 3
 
 
-def test_without_both_defences_one_teachers_ballot_would_be_opened(
+def test_without_all_defences_one_teachers_ballot_would_be_opened(
     attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _need_no_quorum(monkeypatch)
-    _need_no_own_ballot(monkeypatch)
+    for take_one_out in DEFENCES:
+        take_one_out(monkeypatch)
     assert len(_open_one_ballot(attacker)) == 3
 
 
@@ -126,12 +158,14 @@ def _subtract_two_lists(attacker: Attacker) -> tuple[int, ...]:
     return tuple(one - other for one, other in zip(whole, rest, strict=True))
 
 
-def _colluders_ballot(attacker: Attacker, batch: BatchId) -> bytes:
+def _colluders_ballot(
+    attacker: Attacker, batch: BatchId, entries: Sequence[int] = (0, 0, 0)
+) -> bytes:
     return cast_anything(
         attacker.setting,
         COLLUDER,
         batch,
-        pack_unchecked(attacker.setting, [0, 0, 0]),
+        pack_unchecked(attacker.setting, entries),
         source=seeded("colluder").randbytes,
     )
 
@@ -164,7 +198,10 @@ def _splits_that_open_two_lists(name: str) -> int:
         request = request_for(setting, [7], nonce=number)
         batch = batch_of(setting, request)
         ballots = attacker.collect(request)
-        lists = [list(ballots.values()), [*ballots.values(), _colluders_ballot(attacker, batch)]]
+        lists = [
+            [*ballots.values(), _colluders_ballot(attacker, batch, entries)]
+            for entries in ([0, 0, 0], [1, 1, 1])
+        ]
         second = [index for index in attacker.honest if index not in first]
         opened = 0
         for ballot_list, shown_to in zip(lists, (first, second), strict=True):

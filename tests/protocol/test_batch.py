@@ -6,19 +6,19 @@ import pytest
 from tests.protocol.one_batch import DEADLINE, OneBatch, start_batch
 from tests.protocol.parties import (
     cast_anything,
-    list_of,
     pack_unchecked,
     request_for,
     seeded,
+    tallies_of,
 )
 
 from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.paillier.groups import absolute
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch import Abort, Patience, Phase
-from dppp.protocol.messages import BallotList, ProofRequest
-from dppp.protocol.transcript import Transcript
+from dppp.protocol.messages import BallotList, CertifiedList, ProofRequest
+from dppp.protocol.receipt import Receipt
+from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
 
 PATIENCE = Patience()
@@ -42,8 +42,8 @@ def served(sends: list[Send]) -> BallotList:
     return decode(data, BallotList)
 
 
-def asked(sends: list[Send]) -> tuple[int, ...]:
-    return tuple(send.teacher for send in sends if kind_of(send.data) == BallotList.KIND)
+def asked(sends: list[Send], kind: str = BallotList.KIND) -> tuple[int, ...]:
+    return tuple(send.teacher for send in sends if kind_of(send.data) == kind)
 
 
 def test_the_first_ballot_of_a_teacher_stands(running: OneBatch) -> None:
@@ -78,7 +78,7 @@ def test_voting_goes_on_for_a_while_once_there_are_enough(running: OneBatch) -> 
     running.aggregator.tick(500 + PATIENCE.after_quorum - 1)
     assert running.progress.phase is Phase.VOTING
     running.aggregator.tick(500 + PATIENCE.after_quorum)
-    assert running.progress.phase is Phase.OPENING
+    assert running.progress.phase is Phase.ENDORSING
 
 
 def test_the_wait_begins_with_the_ballot_that_is_enough(running: OneBatch) -> None:
@@ -93,7 +93,7 @@ def test_a_later_ballot_does_not_lengthen_the_wait() -> None:
     running.vote(1, 2, 3, 4, 5, now=10)
     running.vote(6, now=10 + PATIENCE.after_quorum - 1)
     running.aggregator.tick(10 + PATIENCE.after_quorum)
-    assert running.progress.phase is Phase.OPENING
+    assert running.progress.phase is Phase.ENDORSING
 
 
 def test_too_few_ballots_are_waited_for_until_the_deadline(running: OneBatch) -> None:
@@ -115,30 +115,79 @@ def test_when_all_have_answered_nobody_is_waited_for(running: OneBatch) -> None:
     assert running.outcome.missing == ()
 
 
-def test_as_many_are_asked_to_open_as_are_needed_and_all_when_that_takes_too_long() -> None:
+def test_as_many_are_asked_to_endorse_as_are_needed_and_all_when_that_takes_too_long() -> None:
     running = start_batch(7, 1, 1)
     running.vote(1, 2, 3, 4, 5, 6)
     first = asked(running.aggregator.receive(7, running.ballots[7], now=10))
     assert len(first) == running.setting.public.threshold == 5
     assert running.aggregator.tick(10 + PATIENCE.first_shares - 1) == []
-    everybody = asked(running.aggregator.tick(10 + PATIENCE.first_shares))
-    assert everybody == (1, 2, 3, 4, 5, 6, 7)
+    others = asked(running.aggregator.tick(10 + PATIENCE.first_shares))
+    assert sorted((*first, *others)) == [1, 2, 3, 4, 5, 6, 7]
     assert running.aggregator.tick(10 + PATIENCE.first_shares + 1) == []
 
 
-def test_who_fails_to_open_is_replaced_at_once() -> None:
+def test_nothing_is_opened_before_enough_have_endorsed_the_list(running: OneBatch) -> None:
+    running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3)
+    running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
+    assert running.progress.phase is Phase.ENDORSING
+    assert running.progress.sharers == ()
+    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0)
+    assert running.progress.phase is Phase.OPENING
+    assert asked(sends, CertifiedList.KIND) == (1, 2, 3, 5)
+    certified = decode(sends[0].data, CertifiedList)
+    assert [each.teacher for each in certified.endorsers] == [1, 2, 3, 5]
+
+
+def test_who_endorses_late_is_asked_to_open_at_once(running: OneBatch) -> None:
+    running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3, 4)
+    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0)
+    assert asked(sends, CertifiedList.KIND) == (5,)
+
+
+def test_when_those_who_endorsed_do_not_open_the_others_are_asked_to_endorse() -> None:
+    running = start_batch(7, 1, 1)
+    running.vote(*running.teachers)
+    running.endorse(1, 2, 3, 4, 5, now=10)
+    assert running.aggregator.tick(10 + PATIENCE.first_shares - 1) == []
+    assert asked(running.aggregator.tick(10 + PATIENCE.first_shares)) == (6, 7)
+
+
+def test_who_fails_to_endorse_is_replaced_at_once() -> None:
     running = start_batch(7, 1, 1)
     running.vote(1, 2, 3, 4, 5, 6)
     first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
     liar, good = first[0], first[1]
-    others = set(range(1, 8)) - {liar, good}
-    running.aggregator.receive(good, encode(running.shares_of(good)), now=0)
-    sends = running.aggregator.receive(liar, encode(running.shares_of(good)), now=0)
-    assert set(asked(sends)) == others
+    running.endorse(good)
+    sends = running.aggregator.receive(liar, running.endorsement_of(good), now=0)
+    assert set(asked(sends)) == set(range(1, 8)) - set(first)
+    assert set(running.faults) == {liar}
+
+
+def test_who_fails_to_open_is_replaced_at_once() -> None:
+    running = start_batch(7, 1, 1)
+    running.vote(*running.teachers)
+    running.endorse(1, 2, 3, 4, 5)
+    running.aggregator.receive(2, encode(running.shares_of(2)), now=0)
+    sends = running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
+    assert set(asked(sends)) == {6, 7}
+
+
+def test_a_list_is_given_up_when_too_few_endorse_it_in_time(running: OneBatch) -> None:
+    running.vote(1, 2, 3, 4, 5, now=10)
+    running.endorse(2, 3, now=11)
+    running.aggregator.tick(10 + PATIENCE.opening - 1)
+    assert running.progress.phase is Phase.ENDORSING
+    running.aggregator.tick(10 + PATIENCE.opening)
+    assert running.outcome == Abort(
+        reason="2 endorsements of the list, and 4 are needed", missing=(1, 4, 5), culprits=()
+    )
 
 
 def test_an_opening_is_given_up_after_its_time_and_says_who_was_missing(running: OneBatch) -> None:
-    running.vote(1, 2, 3, 4, 5, now=10)
+    running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3, 4, now=10)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=11)
     running.aggregator.tick(10 + PATIENCE.opening - 1)
     assert running.progress.phase is Phase.OPENING
@@ -150,23 +199,25 @@ def test_an_opening_is_given_up_after_its_time_and_says_who_was_missing(running:
 
 def test_the_first_shares_of_a_teacher_stand_and_enough_of_them_open(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3, 4)
     for teacher in (1, 2, 3):
         for _ in range(2):
             running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
         assert running.outcome is None
     assert running.progress.sharers == (1, 2, 3)
     running.aggregator.receive(4, encode(running.shares_of(4)), now=0)
-    assert isinstance(running.outcome, Transcript)
+    assert isinstance(running.outcome, Receipt)
 
 
-def test_shares_before_the_list_and_proofs_before_the_shares_are_no_fault(
-    running: OneBatch,
-) -> None:
+def test_what_comes_before_its_time_is_not_a_fault(running: OneBatch) -> None:
     """A network may deliver late what belongs to an earlier attempt."""
     running.vote(1, 2)
-    shares = encode(running.shares_of(1))
+    shares, endorsement = encode(running.shares_of(1)), running.endorsement_of(1)
+    running.aggregator.receive(1, endorsement, now=0)
     running.aggregator.receive(1, shares, now=0)
     running.vote(3, 4, 5)
+    assert running.progress.endorsers == ()
+    running.endorse(1, 2, 3, 4)
     running.aggregator.receive(1, proof_of(running, 1), now=0)
     assert running.faults == {}
     assert running.progress.sharers == ()
@@ -176,6 +227,7 @@ def test_shares_before_the_list_and_proofs_before_the_shares_are_no_fault(
 
 def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3, 4)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
     assert running.faults == {}
@@ -184,6 +236,7 @@ def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: One
 
 def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
+    running.endorse(1, 2, 3, 4)
     running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     assert set(running.faults) == {1}
@@ -192,26 +245,26 @@ def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) 
 
 def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> None:
     running = start_batch(7, 1, 1)
-    running.vote(1, 2, 3, 4, 5, 6)
-    first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
-    liar, *honest = first
+    running.vote(*running.teachers)
+    first = liar, *honest = (1, 2, 3, 4, 5)
+    running.endorse(*first)
     running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
     for teacher in honest[:-1]:
         running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
     last = honest[-1]
     sends = running.aggregator.receive(last, encode(running.shares_of(last)), now=0)
-    to_prove = {each.teacher for each in sends if kind_of(each.data) == ProofRequest.KIND}
-    assert to_prove == set(first)
-    assert set(asked(sends)) == set(range(1, 8)) - set(first)
+    assert set(asked(sends, ProofRequest.KIND)) == set(first)
+    assert set(asked(sends)) == {6, 7}
     for teacher in honest:
         running.aggregator.receive(teacher, proof_of(running, teacher), now=0)
     running.aggregator.receive(liar, proof_of(running, liar), now=0)
     assert set(running.faults) == {liar}
-    other = next(iter(set(range(1, 8)) - set(first)))
-    running.aggregator.receive(other, encode(running.shares_of(other)), now=0)
+    running.endorse(6)
+    sends = running.aggregator.receive(6, encode(running.shares_of(6)), now=0)
+    assert asked(sends, ProofRequest.KIND) == (6,)
     assert running.outcome is None  # unproven shares are not opened with again
-    running.aggregator.receive(other, proof_of(running, other), now=0)
-    assert isinstance(running.outcome, Transcript)
+    running.aggregator.receive(6, proof_of(running, 6), now=0)
+    assert isinstance(running.outcome, Receipt)
 
 
 def test_who_has_not_answered_is_reminded_of_what_it_was_asked() -> None:
@@ -220,15 +273,19 @@ def test_who_has_not_answered_is_reminded_of_what_it_was_asked() -> None:
     running.vote(1, 2, 3, 4, 5)
     assert [send.teacher for send in running.aggregator.remind()] == [6, 7]
     running.vote(6)
-    liar, *honest = first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    running.endorse(first[0])
+    assert asked(running.aggregator.remind()) == first[1:]
+    running.endorse(*first[1:])
+    liar, *honest = first
     running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
-    assert asked(running.aggregator.remind()) == tuple(honest)
+    assert asked(running.aggregator.remind(), CertifiedList.KIND) == tuple(honest)
     for teacher in honest:
         running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
     running.aggregator.receive(honest[0], proof_of(running, honest[0]), now=0)
     sends = running.aggregator.remind()
-    to_prove = [each.teacher for each in sends if kind_of(each.data) == ProofRequest.KIND]
-    assert to_prove == [teacher for teacher in first if teacher != honest[0]]
+    to_prove = asked(sends, ProofRequest.KIND)
+    assert to_prove == tuple(teacher for teacher in first if teacher != honest[0])
     assert set(asked(sends)) == set(range(1, 8)) - set(first)
 
 
@@ -244,15 +301,20 @@ def test_a_batch_may_begin_at_its_deadline_and_not_after_it(running: OneBatch) -
 
 def proof_of(running: OneBatch, teacher: int) -> bytes:
     """A proof of the shares that this teacher really made."""
-    running.shares_of(teacher)
-    everybody = list_of(running.setting, running.batch, list(running.ballots.values()))
-    request = encode(ProofRequest(ballot_list=everybody))
-    return running.teachers[teacher].handle(request, now=0)
+    shares = running.shares_of(teacher)
+    request = ProofRequest(
+        task_id=shares.task_id,
+        batch_id=shares.batch_id,
+        list_hash=shares.list_hash,
+        tallies=tallies_of(running.setting, list(running.ballots.values())),
+    )
+    signed = encode(sign(request, running.setting.aggregator_signer))
+    return running.teachers[teacher].handle(signed, now=0)
 
 
 def wrong_shares(running: OneBatch, teacher: int) -> bytes:
     public, message = running.setting.public, running.shares_of(teacher)
     shares = DecryptionShares.from_bytes(public, message.shares)
-    elements = tuple(absolute(each * 4, public.modulus) for each in shares.elements)
+    elements = tuple(each * 4 % public.modulus for each in shares.elements)
     wrong = replace(shares, elements=elements).to_bytes(public)
     return running.signed(replace(message, shares=wrong), by=teacher)

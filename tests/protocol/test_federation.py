@@ -20,9 +20,17 @@ from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.privacy.noise import FAMILIES
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import BallotList, SignedShares, batch_id, input_digest, query_id
+from dppp.protocol.messages import (
+    BallotList,
+    CertifiedList,
+    SignedShares,
+    batch_id,
+    input_digest,
+    query_id,
+)
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign
-from dppp.protocol.transcript import Transcript, verify_transcript
+from dppp.protocol.transcript import verify_transcript
 from dppp.protocol.wire import decode, encode, kind_of
 
 
@@ -124,8 +132,9 @@ def test_a_known_input_costs_nothing_and_a_fresh_one_does() -> None:
     first = parties.ask(rows(1, 2))
     again = parties.ask(rows(1, 2, 0))
     assert again.answers[:2] == first.answers
-    assert again.transcript is not None
-    assert len(again.transcript.answers) == 1
+    assert again.receipt is not None
+    assert len(again.receipt.answers) == 1
+    assert parties.ask(rows(1, 2)).receipt is None
     assert parties.ask(rows(1, 2)).transcript is None
     assert spent(founded) == 3
     assert parties.ask(rows(1, 2), fresh=True).transcript is not None
@@ -162,9 +171,9 @@ def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
     here = deliver_here(founded.teachers)
 
     def fresh() -> Aggregator:
-        return Aggregator(task=founded.task, public=founded.key.public, store=store)
+        return new_aggregator(founded, store)
 
-    request = request_for(founded.task, 1, 2)
+    request = request_for(founded, 1, 2)
     ids = [query_id(founded.task.task_id, query) for query in request.queries]
     identifier = batch_id(founded.task.task_id, ids)
     aggregator = fresh()
@@ -177,18 +186,39 @@ def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
     aggregator = fresh()  # crashed with the list closed and sent
     resent = aggregator.resume(now=NOW)
     assert {send.data for send in resent} == {send.data for send in sends}
-    for who, data in here(resent, NOW):
-        aggregator.receive(who, data, now=NOW)
+    replies = here(resent, NOW)
+    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW)]
+    assert {kind_of(send.data) for send in sends} == {CertifiedList.KIND}
+    replies = here(sends, NOW)
+    aggregator = fresh()  # crashed with the certified list sent
+    assert {send.data for send in aggregator.resume(now=NOW)} == {send.data for send in resent}
+    while sends := [
+        send for who, data in replies for send in aggregator.receive(who, data, now=NOW)
+    ] or (aggregator.remind() if aggregator.outcome(identifier) is None else []):
+        replies = here(sends, NOW)
     outcome = aggregator.outcome(identifier)
-    assert isinstance(outcome, Transcript)
+    assert isinstance(outcome, Receipt)
+    transcript = aggregator.transcript(identifier)
+    assert transcript is not None
+    verify_transcript(transcript.to_bytes(), insecure_testing=True)
     again = fresh()
     assert again.resume(now=NOW) == []
     assert again.outcome(identifier) == outcome
+    assert again.transcript(identifier) == transcript
+
+
+def new_aggregator(founded: Founded, store: MemoryBatchStore) -> Aggregator:
+    return Aggregator(
+        task=founded.task,
+        public=founded.key.public,
+        signer=founded.aggregator_signer,
+        store=store,
+    )
 
 
 def test_a_request_for_another_task_or_with_bad_inputs_is_refused() -> None:
     founded = small()
-    request = request_for(founded.task, 1)
+    request = request_for(founded, 1)
     for broken in (
         replace(request, task_id=bytes(32)),
         replace(request, deadline=NOW - 1),
@@ -206,7 +236,7 @@ def test_noise_is_there_for_every_query() -> None:
 
 def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
     founded = small()
-    aggregator = Aggregator(task=founded.task, public=founded.key.public, store=MemoryBatchStore())
+    aggregator = new_aggregator(founded, MemoryBatchStore())
     teachers = {index: founded.teachers[index] for index in (1, 2, 3, 4)}
 
     def answer(sends: Sequence[Send], now: int) -> list[Send]:
@@ -219,14 +249,14 @@ def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
             )
         ]
 
-    answer(aggregator.start(request_for(founded.task, 1, 2), now=NOW), NOW)
+    answer(aggregator.start(request_for(founded, 1, 2), now=NOW), NOW)
     earlier = NOW - 600
     assert aggregator.tick(earlier) == []
     lists = aggregator.tick(earlier + 2)  # the patience after a quorum
     assert {kind_of(send.data) for send in lists} == {BallotList.KIND}
     earlier -= 600
     assert aggregator.tick(earlier) == []
-    everybody = aggregator.tick(earlier + 5)  # the patience for the first shares
-    assert {send.teacher for send in everybody} == {1, 2, 3, 4}
-    answer(everybody, earlier + 5)
+    certified = answer(lists, earlier + 5)
+    assert {kind_of(send.data) for send in certified} == {CertifiedList.KIND}
+    answer(certified, earlier + 5)
     assert aggregator.remind() == []

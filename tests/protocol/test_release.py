@@ -1,11 +1,20 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocol.small import certificate, small
 
-from dppp.privacy.noise import FAMILIES
+from dppp.privacy.noise import FAMILIES, noise_of_all, pmf_of
 from dppp.protocol.messages import ListHash, QueryId
-from dppp.protocol.release import ballots_offset, choose_label
+from dppp.protocol.release import (
+    FALSE_ALARM_RATE,
+    ballots_offset,
+    choose_label,
+    is_plausible,
+    plausible_noise,
+    sum_of_centres,
+)
 
 LIST, QUERY = ListHash(bytes(32)), QueryId(bytes(32))
 
@@ -41,3 +50,43 @@ def test_the_offset_is_what_the_lowest_shares_and_the_centre_leave(family: str) 
     counts = lowest_entry_sum - ballots_offset(task, 4)
     assert counts == pytest.approx(-4 * (task.entry_bound - 1) / 2, abs=1)
     assert share.shares == 1
+
+
+BALLOTS, CLASSES = 4, 3
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_honest_counts_are_flagged_less_often_than_stated(family: str) -> None:
+    """By the exact masses of the noise of all shares: each bound, on both sides, added up."""
+    noise = certificate(noise=family).noise
+    of_one, of_all = plausible_noise(noise, BALLOTS, CLASSES)
+    alarms = CLASSES * mass_beyond(noise, BALLOTS, of_one)
+    alarms += mass_beyond(noise, BALLOTS * CLASSES, of_all)
+    assert alarms <= FALSE_ALARM_RATE
+
+
+def mass_beyond(noise, shares: int, bound: int) -> float:
+    """The chance that this many shares are further than `bound` from what is subtracted."""
+    masses = pmf_of(noise_of_all(noise, shares))
+    centre = sum_of_centres(noise, shares)
+    lowest = masses.first
+    return math.fsum(
+        float(mass)
+        for place, mass in enumerate(masses.masses)
+        if abs(lowest + place - centre) > bound
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_counts_that_votes_and_noise_cannot_give_are_flagged(family: str) -> None:
+    noise = certificate(noise=family).noise
+    of_one, of_all = plausible_noise(noise, BALLOTS, CLASSES)
+    assert is_plausible(noise, [0, BALLOTS, 0], BALLOTS)
+    assert is_plausible(noise, [0, BALLOTS + of_one, -of_one], BALLOTS)
+    assert not is_plausible(noise, [0, BALLOTS + of_one + 1, 0], BALLOTS)
+    assert not is_plausible(noise, [0, BALLOTS, -of_one - 1], BALLOTS)
+    assert is_plausible(noise, [BALLOTS, 0, 0], BALLOTS)
+    each = of_all // CLASSES + BALLOTS + 1
+    assert each < of_one + BALLOTS, "each count alone would pass"
+    assert not is_plausible(noise, [each] * CLASSES, BALLOTS)
+    assert not is_plausible(noise, [-each] * CLASSES, BALLOTS)

@@ -39,9 +39,22 @@ def test_a_task_survives_the_wire_and_keeps_its_hash() -> None:
 @pytest.mark.parametrize("queries", [1, 40])
 def test_no_ballot_is_longer_than_the_task_says(s: int, queries: int) -> None:
     founded = small(s=s)
-    ballot = founded.teachers[1].vote(encode(request_for(founded.task, *[1] * queries)), now=NOW)
+    ballot = founded.teachers[1].vote(encode(request_for(founded, *[1] * queries)), now=NOW)
     longest = founded.task.answer_bytes(queries)
     assert longest - 2**14 <= len(ballot) <= longest
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_the_aggregators_key_is_one(length: int) -> None:
+    with pytest.raises(TaskError, match="signing key"):
+        dataclasses.replace(small().task, aggregator_key=bytes(length))
+
+
+def test_the_aggregators_key_is_none_of_the_teachers() -> None:
+    """Or a teacher could be made to sign a request, and the aggregator a ballot."""
+    task = small().task
+    with pytest.raises(TaskError, match="all different"):
+        dataclasses.replace(task, aggregator_key=task.teachers[2].signing_key)
 
 
 def test_every_term_changes_the_hash() -> None:
@@ -56,6 +69,7 @@ def test_every_term_changes_the_hash() -> None:
         dataclasses.replace(task, queries=task.queries - 1),
         dataclasses.replace(task, abstain_below=3),
         dataclasses.replace(task, key_id=bytes(32)),
+        dataclasses.replace(task, aggregator_key=bytes(32)),
     ]
     assert len({each.task_id for each in (task, *others)}) == len(others) + 1
 
@@ -88,6 +102,7 @@ def test_an_uncertified_task_cannot_exist() -> None:
             class_names=CLASS_NAMES,
             features=FEATURES,
             teachers=entries,
+            aggregator_key=bytes(32),
             certificate=weak,
             public=dealt(5, 4).public,
         )
@@ -177,6 +192,7 @@ def test_the_papers_decryption_is_refused() -> None:
             class_names=CLASS_NAMES,
             features=FEATURES,
             teachers=small().task.teachers,
+            aggregator_key=bytes(32),
             certificate=certificate(),
             public=paper.public,
         )
@@ -190,6 +206,7 @@ def test_noise_for_other_numbers_is_refused() -> None:
             class_names=CLASS_NAMES,
             features=FEATURES,
             teachers=small().task.teachers[:4],
+            aggregator_key=bytes(32),
             certificate=certificate(),
             public=dealt(5, 4).public,
         )

@@ -6,30 +6,35 @@ from pathlib import Path
 
 from tests.protocol import small
 
+from dppp.privacy.trust import Trust
 from dppp.service.authority import LIFETIME
 from dppp.service.ceremony import DealtFederation, deal_federation
 from dppp.service.coordinator import collect, init_federation
 from dppp.service.federation_file import FederationFile
 from dppp.service.home import Home, make_home
 from dppp.service.identity import Role
+from dppp.service.locations import LedgerFiles
 from dppp.service.setting_up import SetUp, set_up
-from dppp.service.terms import Terms, make_terms
+from dppp.service.terms import Terms, make_terms, read_terms
 
 TEACHERS = ("hospital a", "hospital b", "hospital c")
 AGGREGATOR, BROKER = "university", "hosting"
+LEDGER = LedgerFiles(path=Path("ledger.db"), head=Path("head.json"))
+"""In the teacher's home, where it stays apart from all others."""
 
 
-def terms() -> Terms:
-    return make_terms(
-        name="cells",
-        data_id="breast 2026",
-        class_names=small.CLASS_NAMES,
-        features=small.FEATURES,
-        epsilon=20.0,
-        delta=1e-4,
-        queries=40,
-        noise="skellam",
-    )
+def terms(**other: object) -> Terms:
+    usual: dict[str, object] = {
+        "name": "cells",
+        "data_id": "breast 2026",
+        "class_names": small.CLASS_NAMES,
+        "features": small.FEATURES,
+        "epsilon": 20.0,
+        "delta": 1e-4,
+        "queries": 40,
+        "noise": "skellam",
+    }
+    return make_terms(**{**usual, **other})
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,13 @@ class Ceremony:
 
     def set_up(self, name: str, **options: object) -> SetUp:
         share = self.share(TEACHERS.index(name) + 1) if name in TEACHERS else None
-        given: dict[str, object] = {"share": share, **options}
+        given: dict[str, object] = {"share": share, "ledger": LEDGER, **options}
         return set_up(self.home(name), self.federation, self.federation.hash, **given)  # type: ignore[arg-type]
 
 
-def join_all(root: Path) -> None:
+def join_all(root: Path, **other_terms: object) -> None:
     """Up to where the key can be dealt."""
-    init_federation(root / "coordinator", terms())
+    init_federation(root / "coordinator", terms(**other_terms))
     requests = [make_home(root / name, name=name) for name in reversed(TEACHERS)]
     requests.append(make_home(root / AGGREGATOR, name=AGGREGATOR, role=Role.AGGREGATOR))
     hosts = ("localhost", "127.0.0.1")
@@ -65,10 +70,10 @@ def join_all(root: Path) -> None:
     collect(root / "coordinator", requests)
 
 
-def hold(root: Path, *, lifetime: timedelta = LIFETIME) -> Ceremony:
+def hold(root: Path, *, lifetime: timedelta = LIFETIME, **other_terms: object) -> Ceremony:
     """Join, collect and deal; nobody has set up yet. `lifetime` is that of the certificates."""
-    join_all(root)
-    dealt = deal_federation(
-        root / "coordinator", root / "dealt", key=small.dealt(len(TEACHERS), 2), lifetime=lifetime
-    )
+    join_all(root, **other_terms)
+    trust = Trust.with_defaults(len(TEACHERS), read_terms(root / "coordinator").colluders)
+    key = small.dealt(trust.teachers, trust.threshold)
+    dealt = deal_federation(root / "coordinator", root / "dealt", key=key, lifetime=lifetime)
     return Ceremony(root=root, dealt=dealt)

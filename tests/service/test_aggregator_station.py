@@ -26,7 +26,12 @@ def station() -> AggregatorStation:
     founded, store = small(), MemoryBatchStore()
     access = BrokerAccess(servers=("tls://127.0.0.1:9",), tls=None, nats_seed=None, name="a")
     station = AggregatorStation(broker=Broker(access), subjects=Subjects("dppp.test"), store=store)
-    aggregator = Aggregator(task=founded.task, public=founded.key.public, store=store)
+    aggregator = Aggregator(
+        task=founded.task,
+        public=founded.key.public,
+        signer=founded.aggregator_signer,
+        store=store,
+    )
     station.carry_for(BatchRunner(aggregator=aggregator, channel=station, hub=EventHub()))
     return station
 
@@ -58,6 +63,12 @@ BAD: dict[str, Any] = {
     "a field too many": {"worker": "other", "event": EVENT | {"votes": [1]}},
     "no object": {"worker": "other", "event": [EVENT]},
     "no worker": {"event": EVENT},
+    "a time that is text": {"worker": "other", "event": EVENT | {"at": "<b>never</b>"}},
+    "a time that is not a number": {"worker": "other", "event": EVENT | {"at": float("nan")}},
+    "a list of teachers": {"worker": "other", "event": EVENT | {"teacher": [1]}},
+    "a negative number": {"worker": "other", "event": EVENT | {"done": -1}},
+    "a reason that is not text": {"worker": "other", "event": EVENT | {"reason": 7}},
+    "a short id": {"worker": "other", "event": EVENT | {"batch": "ab"}},
     "a list": [EVENT],
     "running what is no id": {"worker": "other", "running": ["batch"]},
 }
@@ -70,6 +81,16 @@ def test_what_is_no_event_is_dropped_and_logged(
     with caplog.at_level(logging.WARNING, "dppp.aggregator"):
         tell(station, json.dumps(BAD[name]).encode())
     assert [record.message for record in caplog.records] == ["event dropped"]
+    assert told(station) == []
+
+
+@pytest.mark.parametrize("stage", ["released", "aborted"])
+def test_an_end_that_the_store_does_not_know_is_not_told(
+    station: AggregatorStation, stage: str
+) -> None:
+    """Or the broker could tell a querier that its batch was aborted, in words of its choice."""
+    forged = EVENT | {"stage": stage, "reason": "pay first"}
+    tell(station, json.dumps({"worker": "other", "event": forged}).encode())
     assert told(station) == []
 
 

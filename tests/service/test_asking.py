@@ -14,13 +14,15 @@ from tests.service.test_gateway import ALICE, QUERIERS
 
 from dppp.errors import GatewayError, InputError
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
-from dppp.service.asking import Gateway, Labelled, Plan, ask_in_parts, count_in_transcript
+from dppp.service.asking import Gateway, Labelled, Plan, ask_in_parts, count_in_receipt
 from dppp.service.embedded_gateway import embed_gateway
 from dppp.service.jobs import Jobs
 
 ROWS = [[1, 1], [0, 2], [2, 3]]
+ASKED: Any = {"is_fresh": False, "with_transcripts": True, "report": lambda *_: None}
 
 
 @contextmanager
@@ -87,33 +89,35 @@ def test_fewer_labels_than_rows_are_refused(
     monkeypatch.setattr(Jobs, "answers", leave_one_out)
     plan = make_plan(tmp_path / "plan")
     with asking() as gateway, pytest.raises(GatewayError, match="1 labels for 2 rows"):
-        list(ask_in_parts(gateway, ROWS, plan, is_fresh=False, report=lambda *_: None))
+        list(ask_in_parts(gateway, ROWS, plan, **ASKED))
 
 
-def test_a_transcript_that_is_none_of_these_rows_is_refused(tmp_path: Path) -> None:
+def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> None:
     plan = Plan(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
     with asking() as gateway:
-        parts = ask_in_parts(gateway, ROWS, plan, is_fresh=False, report=lambda *_: None)
-        ((_, labels, data),) = parts
+        (released,) = ask_in_parts(gateway, ROWS, plan, **ASKED)
+    data, labels = released.receipt, released.labels
     assert data is not None
-    assert count_in_transcript(data, ROWS, labels) == len(ROWS)
-    whole = decode(data, Transcript)
+    assert released.transcript is not None
+    assert decode(released.transcript, Transcript).receipt == data
+    assert count_in_receipt(data, ROWS, labels) == len(ROWS)
+    whole = decode(data, Receipt)
     first = whole.answers[0]
     for bad in (
-        b"no transcript",
+        b"no receipt",
         data[:-1],
         encode(replace(whole, task=b"no task")),
         encode(replace(whole, answers=whole.answers[1:])),
         encode(replace(whole, answers=(replace(first, label=len(CLASS_NAMES)),) * len(ROWS))),
         encode(replace(whole, answers=(replace(first, label=-1),) * len(ROWS))),
     ):
-        with pytest.raises(GatewayError, match="the gateway's transcript is none of these rows"):
-            count_in_transcript(bad, ROWS, labels)
-    with pytest.raises(GatewayError, match="none of these rows"):
-        count_in_transcript(data, [[*row, 0] for row in ROWS], labels)
+        with pytest.raises(GatewayError, match="the gateway's receipt is not about these rows"):
+            count_in_receipt(bad, ROWS, labels)
+    with pytest.raises(GatewayError, match="not about these rows"):
+        count_in_receipt(data, [[*row, 0] for row in ROWS], labels)
     lie = Labelled(label=labels[2].label, counts=(*labels[2].counts[1:], 7))
-    with pytest.raises(GatewayError, match=r"other counts for row 2 .* its own transcript"):
-        count_in_transcript(data, ROWS, [*labels[:2], lie])
+    with pytest.raises(GatewayError, match=r"other counts for row 2 .* its own receipt"):
+        count_in_receipt(data, ROWS, [*labels[:2], lie])
 
 
 def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_refused(

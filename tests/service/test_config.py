@@ -97,6 +97,7 @@ def test_a_model_is_of_one_kind(tmp_path: Path, table: str, kind: type) -> None:
         (TEACHER + '[model]\nkind = "callable"\nimport = "os.system"', "model.callable.import"),
         (TEACHER + '[model]\nkind = "http"\nurl = "file:///etc"', "model.http.url"),
         (TEACHER + MODEL + '[monitoring]\nlisten = "9101"', "127.0.0.1:9101"),
+        (TEACHER + '[model]\nkind = "http"\nurl = "http://[::1/p"', "model.http.url"),
         (TEACHER + MODEL + "[data]", "not TOML"),
         ("home = 1979-05-27", "not TOML that can be used"),
         ("\x00", "not TOML"),
@@ -148,13 +149,33 @@ def test_an_aggregator_has_sensible_defaults(tmp_path: Path) -> None:
 def test_queriers_are_told_apart_and_tls_needs_both_files(tmp_path: Path) -> None:
     querier = f'[[queriers]]\nname = "clinic"\ntoken_sha256 = "{"cd" * 32}"\nqueries = 5\n'
     (one,) = read(tmp_path, AGGREGATOR + querier, AggregatorConfig).queriers
-    assert (one.name, one.queries) == ("clinic", 5)
+    assert (one.name, one.queries, one.transcripts) == ("clinic", 5, False)
+    (auditor,) = read(
+        tmp_path, AGGREGATOR + querier + "transcripts = true\n", AggregatorConfig
+    ).queriers
+    assert auditor.transcripts is True
+    for word in ("1", '"true"', '"yes"'):
+        with pytest.raises(InputError, match=r"queriers.0.transcripts"):
+            read(tmp_path, AGGREGATOR + querier + f"transcripts = {word}\n", AggregatorConfig)
     with pytest.raises(InputError, match="same name"):
         read(tmp_path, AGGREGATOR + querier * 2, AggregatorConfig)
     with pytest.raises(InputError, match="same token"):
         read(tmp_path, AGGREGATOR + querier + querier.replace("clinic", "b"), AggregatorConfig)
     with pytest.raises(InputError, match="or neither"):
         read(tmp_path, AGGREGATOR + '[gateway]\ntls_key = "k"', AggregatorConfig)
+
+
+@pytest.mark.parametrize(
+    "allowance",
+    ["", "queries = 0", "queries = -1", 'queries = "unlimited"', "queries = true", "queries = 1.5"],
+    ids=["none", "zero", "negative", "unlimited", "a truth", "a part"],
+)
+def test_a_querier_without_an_allowance_is_refused_with_what_to_write(
+    tmp_path: Path, allowance: str
+) -> None:
+    querier = f'[[queriers]]\nname = "clinic"\ntoken_sha256 = "{"cd" * 32}"\n{allowance}\n'
+    with pytest.raises(InputError, match=r"queriers.0: .* as queries = 500 .* no unlimited"):
+        read(tmp_path, AGGREGATOR + querier, AggregatorConfig)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "gateway.example.org"])  # noqa: S104
@@ -167,6 +188,34 @@ def test_in_the_clear_a_gateway_is_for_this_machine_only(tmp_path: Path, host: s
         assert read(tmp_path, AGGREGATOR + table + more, AggregatorConfig).gateway.listen
     for here in ("127.0.0.1", "127.1.2.3", "[::1]", "localhost"):
         read(tmp_path, AGGREGATOR + table.replace(host, here), AggregatorConfig)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.1.2.3", "intranet"])  # noqa: S104
+@pytest.mark.parametrize(
+    ("party", "model"), [(TEACHER + MODEL, TeacherConfig), (AGGREGATOR, AggregatorConfig)]
+)
+def test_monitoring_is_for_this_machine_unless_a_word_says_otherwise(
+    tmp_path: Path, party: str, model: type, host: str
+) -> None:
+    table = f'[monitoring]\nlisten = "{host}:9101"\n'
+    for said in ("", "expose = false\n"):
+        with pytest.raises(InputError, match="or add expose = true"):
+            read(tmp_path, party + table + said, model)
+    assert read(tmp_path, party + table + "expose = true\n", model).monitoring.listen
+    for here in ("127.0.0.1", "[::1]", "localhost"):
+        assert read(tmp_path, party + table.replace(host, here), model).monitoring.listen
+
+
+@pytest.mark.parametrize(
+    "where", ["intranet", "10.1.2.3:80", "[fe80::1]", "127.0.0.1@intranet", "127.0.0.1.intranet"]
+)
+def test_a_model_on_another_machine_is_asked_over_https(tmp_path: Path, where: str) -> None:
+    table = f'[model]\nkind = "http"\nurl = "http://{where}/predict"'
+    with pytest.raises(InputError, match=r"model\.http\.url: .*in the clear; write https://"):
+        read(tmp_path, TEACHER + table)
+    assert read(tmp_path, TEACHER + table.replace("http://", "https://")).model.url
+    for here in ("127.0.0.1", "127.1.2.3:8000", "[::1]:8000", "localhost"):
+        assert read(tmp_path, TEACHER + table.replace(where, here)).model.url
 
 
 def test_addresses_have_a_host_and_a_port() -> None:

@@ -148,6 +148,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda here, _: here.update(aggregator=here["broker"], broker=here["aggregator"]),
         "an aggregator has an nkey, and a broker has none",
     ),
+    "another signing key of the aggregator than the task's": (
+        lambda here, _: here["aggregator"].update(signing_key=here["broker"]["signing_key"]),
+        "different signing keys of the aggregator",
+    ),
     "an aggregator named as a teacher": (
         lambda here, _: here["aggregator"].update(name=here["teachers"][0]["name"]),
         "same name",
@@ -162,7 +166,7 @@ def test_a_changed_file_is_refused_with_a_reason(
     change, says = CHANGES[what]
     here = json.loads(ceremony.federation.to_bytes())
     there = json.loads(other.federation.to_bytes())
-    there["x"] = to_text(small.dealt(3, 3).public.to_bytes())
+    there["x"] = to_text(small.dealt(3, 2).public.to_bytes())
     change(here, there)
     data = (json.dumps(here, indent=2) + "\n").encode()
     with pytest.raises(InputError, match=says) as caught:
@@ -206,7 +210,7 @@ def test_no_damage_gets_through(ceremony: Ceremony, data: st.DataObject) -> None
 
 
 def test_the_public_key_must_be_the_tasks(ceremony: Ceremony) -> None:
-    foreign: PublicKey = small.dealt(3, 3).public
+    foreign: PublicKey = small.dealt(3, 2).public
     with pytest.raises(InputError, match="not the task's"):
         replace(ceremony.federation, public=foreign)
 
@@ -264,5 +268,5 @@ def test_dealing_again_overwrites_nothing(ceremony: Ceremony, tmp_path: Path) ->
     folder = ceremony.root / "dealt"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError, match="already"):
-        deal_federation(ceremony.root / "coordinator", folder, key=small.dealt(3, 2))
+        deal_federation(ceremony.root / "coordinator", folder, key=small.dealt(3, 3))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

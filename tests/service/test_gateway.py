@@ -14,16 +14,20 @@ import pytest
 from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, small
 from tests.service.served import serve
 
+from dppp.errors import InputError
+from dppp.federation import Founded
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.messages import MOST_QUERIES
+from dppp.protocol.messages import MOST_QUERIES, Ballot
+from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.transcript import verify_transcript
+from dppp.protocol.wire import decode
 from dppp.service.embedded_gateway import Embedded, embed_gateway
 from dppp.service.queriers import Querier, make_token
 
 ALICE, ALICE_HASH = make_token()
 BOB, BOB_HASH = make_token()
 QUERIERS = (
-    Querier(name="alice", token_sha256=ALICE_HASH, queries=None),
+    Querier(name="alice", token_sha256=ALICE_HASH, queries=10_000, transcripts=True),
     Querier(name="bob", token_sha256=BOB_HASH, queries=3),
 )
 MOST_ROWS = 30
@@ -32,6 +36,7 @@ MOST_ROWS = 30
 @dataclass(frozen=True)
 class Served:
     address: str
+    founded: Founded
     embedded: Embedded
     clients: ExitStack
 
@@ -42,10 +47,11 @@ class Served:
 
 
 @contextmanager
-def serve_embedded(**settings: Any) -> Iterator[Served]:
-    embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS, **settings)
+def serve_embedded(*, founded: Founded | None = None, **settings: Any) -> Iterator[Served]:
+    chosen = founded or small()
+    embedded = embed_gateway(chosen, store=MemoryBatchStore(), queriers=QUERIERS, **settings)
     with serve(embedded.app) as address, ExitStack() as clients:
-        yield Served(address, embedded, clients)
+        yield Served(address, chosen, embedded, clients)
 
 
 @pytest.fixture
@@ -87,6 +93,37 @@ def test_rows_become_labels_with_a_transcript_that_verifies(served: Served) -> N
     assert [list(each.counts) for each in verified.answers] == [
         label["counts"] for label in found["labels"]
     ]
+
+
+def test_every_querier_gets_a_receipt_that_verifies_and_holds_no_ballot(served: Served) -> None:
+    bob = served.client(BOB)
+    state = ask(bob, [[1.0, 7.0]])
+    receipt = bob.get(f"/api/batches/{state['id']}/receipt").content
+    found = bob.get(f"/api/batches/{state['id']}/labels").json()["labels"]
+    verified = verify_receipt(receipt, insecure_testing=True)
+    assert [list(each.counts) for each in verified.answers] == [each["counts"] for each in found]
+    batch = bytes.fromhex(state["batch"])
+    for ledger in served.founded.ledgers.values():
+        ballot = ledger.find_ballot(batch)
+        assert ballot is not None
+        assert decode(ballot, Ballot).ciphertexts not in receipt
+
+
+def test_counts_that_votes_and_noise_hardly_give_are_flagged_and_counted() -> None:
+    """Two teachers with their real keys, who cast twenty votes each where they have one."""
+    founded = small()
+    with serve_embedded(founded=founded) as served:
+        client = served.client()
+        honest = ask(client, [[1.0, 1.0]])
+        for cheat in (founded.teachers[1], founded.teachers[2]):
+            cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
+        state = ask(client, [[2.0, 2.0], [0.0, 3.0]])
+        for batch, expected in ((honest, [False]), (state, [True, True])):
+            found = client.get(f"/api/batches/{batch['id']}/labels").json()["labels"]
+            assert [each["flagged"] for each in found] == expected
+        receipt = client.get(f"/api/batches/{state['id']}/receipt").content
+    verified = verify_receipt(receipt, insecure_testing=True)
+    assert all(each.is_flagged for each in verified.answers)
 
 
 def test_records_by_name_are_rows_in_the_order_of_the_features(served: Served) -> None:
@@ -144,6 +181,12 @@ def test_past_the_budget_and_past_an_allowance_nothing_is_asked(served: Served) 
     assert budget["left"] == 0
     assert budget["epsilon_spent"] == pytest.approx(budget["epsilon"], rel=1e-3)
     assert ask(alice, [[1.0, 0.0]])["charged"] == 0  # released before, so still free
+
+
+@pytest.mark.parametrize("queries", [0, -1])
+def test_nobody_is_a_querier_without_an_allowance(queries: int) -> None:
+    with pytest.raises(InputError, match="an allowance is at least 1"):
+        Querier(name="carol", token_sha256=BOB_HASH, queries=queries)
 
 
 BAD = {
@@ -237,7 +280,14 @@ def test_bytes_that_are_no_json_or_no_finite_number_are_refused(served: Served, 
 def test_without_a_right_token_nothing_is_told(served: Served, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
     with httpx.Client(base_url=served.address, headers=headers) as client:
-        for path in ("task", "budget", "teachers", "events", f"batches/{'0' * 64}/labels"):
+        for path in (
+            "task",
+            "budget",
+            "rights",
+            "teachers",
+            "events",
+            f"batches/{'0' * 64}/labels",
+        ):
             refused = client.get(f"/api/{path}")
             assert refused.status_code == 401
             assert "token" in refused.json()["detail"]
@@ -247,8 +297,32 @@ def test_without_a_right_token_nothing_is_told(served: Served, token: str) -> No
 def test_a_querier_sees_nothing_of_anothers_batch(served: Served) -> None:
     state = ask(served.client(), [[1.0, 1.0]])
     bob = served.client(BOB)
-    for path in ("", "/labels", "/transcript", "/events"):
+    for path in ("", "/labels", "/verification", "/events"):
         assert bob.get(f"/api/batches/{state['id']}{path}").status_code == 404
+    assert bob.get(f"/api/batches/{state['id']}/transcript").status_code == 403
+
+
+def test_a_full_transcript_is_for_a_token_with_the_right_and_for_its_own_batches(
+    served: Served,
+) -> None:
+    alice, bob = served.client(ALICE), served.client(BOB)
+    own, others = ask(alice, [[1.0, 1.0]]), ask(bob, [[2.0, 2.0]])
+    assert alice.get(f"/api/batches/{own['id']}/transcript").status_code == 200
+    assert alice.get(f"/api/batches/{others['id']}/transcript").status_code == 404
+    refused = bob.get(f"/api/batches/{others['id']}/transcript")
+    assert refused.status_code == 403
+    assert "holds all ballots" in refused.json()["detail"]
+    assert "a querier gets receipts" in refused.json()["detail"]
+    assert "transcripts = true" in refused.json()["detail"]
+    missing = bob.get(f"/api/batches/{'0' * 64}/transcript")
+    assert (missing.status_code, missing.json()) == (403, refused.json())
+    assert bob.get(f"/api/batches/{others['id']}/labels").status_code == 200
+
+
+def test_a_token_is_told_what_it_may_do(served: Served) -> None:
+    assert served.client(ALICE).get("/api/rights").json()["transcripts"] is True
+    told = served.client(BOB).get("/api/rights").json()
+    assert told == {"name": "bob", "queries": 3, "transcripts": False}
 
 
 def test_the_events_of_a_batch_tell_its_stages_in_order_and_end(served: Served) -> None:
@@ -279,6 +353,7 @@ def test_the_events_of_a_batch_tell_its_stages_in_order_and_end(served: Served) 
         "votes",
         "ballots",
         "tally",
+        "endorsements",
         "released",
     ]
     assert stages[-1] == "released"

@@ -14,10 +14,10 @@ from dppp.privacy.calibration import calibrate
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BatchId
-from dppp.protocol.transcript import Transcript
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
 from dppp.service.batch_runner import _Open
-from dppp.service.checking import check_transcript
+from dppp.service.checking import check_receipt
 from dppp.service.embedded_gateway import embed_gateway
 from dppp.service.gateway_models import FEW_LABELS
 from dppp.service.one_at_a_time import OneAtATime
@@ -82,29 +82,29 @@ def test_a_querier_lists_and_verifies_its_own_batches_only(served: Served) -> No
     assert [each["state"]["id"] for each in bob.get("/api/batches").json()] == [own["id"]]
 
 
-def test_a_release_is_verified_and_a_free_one_has_no_transcript(served: Served) -> None:
+def test_a_release_is_verified_and_a_free_one_has_no_receipt(served: Served) -> None:
     client = served.client()
     state = ask(client, [[1.0, 1.0]])
     found = client.get(f"/api/batches/{state['id']}/verification").json()
     assert found["is_verified"] is True
-    assert found["ballots"] == 5
+    assert (found["ballots"], found["endorsements"]) == (5, 4)
     assert "labels" in found["checks"]
     free = ask(client, [[1.0, 1.0]])
     assert client.get(f"/api/batches/{free['id']}/verification").status_code == 409
 
 
-def test_a_transcript_that_does_not_hold_is_said_to_be_so_with_the_check(served: Served) -> None:
+def test_a_receipt_that_does_not_hold_is_said_to_be_so_with_the_check(served: Served) -> None:
     client = served.client()
     state = ask(client, [[1.0, 1.0]])
-    good = client.get(f"/api/batches/{state['id']}/transcript").content
-    assert decode(good, Transcript).answers
+    good = client.get(f"/api/batches/{state['id']}/receipt").content
+    assert decode(good, Receipt).answers
     bad = bytearray(good)
     bad[-3] ^= 1
-    found = check_transcript(bytes(bad), insecure_testing=True)
+    found = check_receipt(bytes(bad), insecure_testing=True)
     assert found.is_verified is False
     assert found.reason is not None
     assert "check of the" in found.reason
-    assert check_transcript(good, insecure_testing=True).is_verified
+    assert check_receipt(good, insecure_testing=True).is_verified
 
 
 def test_a_plan_is_what_the_library_says(served: Served) -> None:

@@ -24,6 +24,7 @@ OPERATIONS = (
     ("GET", "/health"),
     ("GET", "/api/task"),
     ("GET", "/api/budget"),
+    ("GET", "/api/rights"),
     ("GET", "/api/teachers"),
     ("GET", "/api/plan"),
     ("GET", "/api/examples"),
@@ -31,6 +32,7 @@ OPERATIONS = (
     ("GET", "/api/batches"),
     ("GET", "/api/batches/{batch}"),
     ("GET", "/api/batches/{batch}/labels"),
+    ("GET", "/api/batches/{batch}/receipt"),
     ("GET", "/api/batches/{batch}/transcript"),
     ("GET", "/api/batches/{batch}/verification"),
 )
@@ -44,7 +46,7 @@ def address() -> Iterator[str]:
     embedded = embed_gateway(
         small(),
         store=MemoryBatchStore(),
-        queriers=[Querier(name="alice", token_sha256=TOKEN_HASH, queries=None)],
+        queriers=[Querier(name="alice", token_sha256=TOKEN_HASH, queries=100, transcripts=True)],
         most_rows=30,
         insecure_testing=True,
         page=True,

@@ -13,7 +13,7 @@ from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
-from dppp.protocol.transcript import Transcript
+from dppp.protocol.receipt import Receipt
 from dppp.service.batch_runner import BatchRunner
 from dppp.service.embedded_channel import EmbeddedChannel
 from dppp.service.events import EventHub
@@ -61,7 +61,10 @@ def test_a_teacher_who_floods_does_not_keep_a_batch_from_being_released() -> Non
         founded = small()
         channel = EmbeddedChannel(founded.teachers)
         aggregator = Aggregator(
-            task=founded.task, public=founded.key.public, store=MemoryBatchStore()
+            task=founded.task,
+            public=founded.key.public,
+            signer=founded.aggregator_signer,
+            store=MemoryBatchStore(),
         )
         runner = BatchRunner(aggregator=aggregator, channel=channel, hub=EventHub())
         channel.answer_to(runner.take, runner.hear)
@@ -94,4 +97,4 @@ def test_a_teacher_who_floods_does_not_keep_a_batch_from_being_released() -> Non
         return outcome
 
     outcome = asyncio.run(run())
-    assert isinstance(outcome, Transcript), outcome
+    assert isinstance(outcome, Receipt), outcome

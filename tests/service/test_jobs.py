@@ -17,7 +17,7 @@ from tests.service.test_gateway import ALICE, BOB, QUERIERS, ask, wait_for_end
 from dppp.errors import BatchStoreUnavailable
 from dppp.federation import Founded
 from dppp.protocol.batch_store import BatchStore
-from dppp.protocol.transcript import Transcript
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
 from dppp.service import batch_runner
 from dppp.service.embedded_gateway import Embedded, embed_gateway
@@ -179,13 +179,13 @@ def test_a_gateway_whose_store_is_held_by_somebody_else_says_so_and_goes_on_afte
 def test_a_release_that_is_looked_at_again_and_again_is_read_once_and_not_where_batches_wait(
     store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long transcript takes seconds to read; whoever asked for it often held up all others."""
+    """A long receipt takes seconds to read; whoever asked for it often held up all others."""
     with gateway(small(), store) as (client, _):
         own = f"/api/batches/{ask(client, [[1, 2], [0, 5]])['id']}"
         threads: list[str] = []
 
         def noting(data: bytes, expected: Any) -> Any:
-            if expected is Transcript:
+            if expected is Receipt:
                 threads.append(threading.current_thread().name)
             return decode(data, expected)
 
@@ -194,7 +194,8 @@ def test_a_release_that_is_looked_at_again_and_again_is_read_once_and_not_where_
         for _ in range(5):
             assert client.get(own).json()["stage"] == "released"
             assert len(client.get(f"{own}/labels").json()["labels"]) == 2
-            assert client.get(f"{own}/transcript").status_code == 200
+            for file in ("receipt", "transcript"):
+                assert client.get(f"{own}/{file}").status_code == 200
         assert len(threads) == 1
         assert not threads[0].startswith("aggregator")
 

@@ -25,7 +25,7 @@ def test_writing_and_reading_are_inverse(ceremony: Ceremony) -> None:
         path = ceremony.home(name).folder / "join-request.json"
         request = JoinRequest.from_bytes(path.read_bytes())
         assert request.to_bytes() == path.read_bytes()
-        assert request.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        assert request.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()[:32]
     assert ceremony.home(BROKER).request().identity.hosts == ("localhost", "127.0.0.1")
 
 

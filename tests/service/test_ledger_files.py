@@ -1,12 +1,14 @@
 """Ledger files that were put back, cut, swapped, overwritten or never were ledgers."""
 
 import json
+import os
 import shutil
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
-from tests.privacy.ledgers import TEACHER, answer, fill, make_id
+from tests.privacy.ledgers import FILLED, TEACHER, answer, fill, make_id
 from tests.service.full_disk import no_file_longer_than
 
 from dppp.errors import (
@@ -15,6 +17,7 @@ from dppp.errors import (
     LedgerRolledBack,
     LedgerUnavailable,
     NotALedger,
+    SecondList,
 )
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.ledger_chain import Head
@@ -92,7 +95,9 @@ def everything_in(path: Path) -> object:
     with inspect_ledger(path) as (ledger, store):
         store.check_file()
         ledger.check()
-        return ledger.summary(), ledger.find_ballot(BATCH)
+        listed = make_id("list")
+        said = ledger.find_endorsement(BATCH, listed), ledger.find_answer(BATCH, listed)
+        return ledger.summary(), ledger.find_ballot(BATCH), said
 
 
 def test_a_ledger_cut_anywhere_is_refused(path: Path) -> None:
@@ -152,10 +157,10 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(path: Path) -> None:
     store._file.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(LedgerUnavailable, match="full"):
         answer(ledger, "c", ballot=bytes(100_000))
-    assert ledger.check().index == 5
+    assert ledger.check().index == FILLED
     store._file.connection.execute("PRAGMA max_page_count = 100000")
     answer(ledger, "c", ballot=bytes(100_000))
-    assert ledger.check().index == 6
+    assert ledger.check().index == FILLED + 1
     store.close()
 
 
@@ -169,9 +174,9 @@ def test_a_disk_that_is_full_at_the_commit_charges_nothing_and_the_ledger_goes_o
         for _ in range(2):
             with pytest.raises(LedgerUnavailable):
                 answer(ledger, "c", ballot=bytes(1_000_000))
-    assert ledger.check().index == 5
+    assert ledger.check().index == FILLED
     answer(ledger, "c", ballot=bytes(1_000_000))
-    assert ledger.check().index == 6
+    assert ledger.check().index == FILLED + 1
     store.close()
 
 
@@ -186,12 +191,16 @@ def test_two_copies_of_a_ledger_on_one_head_file_do_not_both_answer(
         open_ledger(copy, head_path=head_path) as other,
     ):
         answer(one, "c", ballot=b"noise")
-        one.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        one.record_endorsement(make_id("batch", "b"), make_id("list"), b"endorsement")
+        one.record_answer(make_id("batch", "b"), make_id("list"), b"answer")
         for _ in range(2):
             with pytest.raises(LedgerRolledBack, match="older copy"):
                 answer(other, "c", ballot=b"fresh noise")
         with pytest.raises(LedgerRolledBack):
             other.find_ballot(make_id("batch", "c"))
+        for record in (other.record_endorsement, other.record_answer):
+            with pytest.raises(LedgerRolledBack):
+                record(make_id("batch", "b"), make_id("second list"), b"x")
         assert one.find_ballot(make_id("batch", "c")) == b"noise"
 
 
@@ -204,7 +213,10 @@ def test_two_processes_on_one_ledger_and_one_head_file_both_answer(
     ):
         assert answer(one, "c", ballot=b"noise") == b"noise"
         assert answer(other, "c", ballot=b"fresh noise") == b"noise"
-        other.record_list(make_id("batch", "b"), make_id("list"), b"share")
+        other.record_endorsement(make_id("batch", "b"), make_id("list"), b"endorsement")
+        assert one.record_answer(make_id("batch", "b"), make_id("list"), b"answer") == b"answer"
+        with pytest.raises(SecondList):
+            other.record_answer(make_id("batch", "b"), make_id("second list"), b"x")
         assert one.find_ballot(make_id("batch", "c")) == b"noise"
 
 
@@ -217,6 +229,34 @@ def test_the_remembered_head_never_goes_back(tmp_path: Path) -> None:
     assert heads.recall() == later
     with pytest.raises(LedgerRolledBack, match="two ledgers"):
         heads.remember(Head(index=7, hash=make_id("other")))
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+def test_only_its_owner_reads_or_writes_a_head_file(tmp_path: Path) -> None:
+    """Whoever may write it can make a ledger that was put back look new."""
+    folder = tmp_path / "other disk"
+    folder.mkdir()
+    old = os.umask(0)
+    try:
+        HeadFile(folder / "head").remember(Head(index=7, hash=make_id(7)))
+    finally:
+        os.umask(old)
+    assert modes(folder) == {"head": 0o600, "head.lock": 0o600}
+
+
+@pytest.mark.parametrize("index", [7, 8])
+def test_a_head_file_that_others_could_write_is_closed_to_them(tmp_path: Path, index: int) -> None:
+    """As older versions made it; with or without a newer head, and with a rest of a crash."""
+    heads = HeadFile(tmp_path / "head")
+    heads.remember(Head(index=7, hash=make_id(7)))
+    (tmp_path / "head").chmod(0o666)
+    (tmp_path / "head.new").touch(0o666)
+    heads.remember(Head(index=index, hash=make_id(index)))
+    assert modes(tmp_path)["head"] == 0o600
+    assert heads.recall() == Head(index=index, hash=make_id(index))
 
 
 BAD_HEADS = {

@@ -17,10 +17,12 @@ import pytest
 from tests.left_out import leave_out
 from tests.privacy.ledgers import STORES
 from tests.service.ledger_files import LedgerFiles, make_files
-from tests.service.ledger_process import answer, batch_id
+from tests.service.ledger_process import answer, batch_id, find, list_hash
 
+from dppp.errors import SecondList
 from dppp.service.ledger_file import open_ledger
 
+OTHER_LIST = list_hash(-1)
 RANDOM_KILLS = {"sqlite": 7, "postgres": 3}
 
 
@@ -29,12 +31,12 @@ def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
         assert ledger.check() == ledger.head
         for line in said:
             what, number, digest = line.split()
-            if what == "ballot":
-                stored = ledger.find_ballot(batch_id(int(number)))
-            else:
-                stored = ledger.find_share(batch_id(int(number)), batch_id(-int(number)))
+            stored = find(ledger, what, int(number))
             assert stored is not None
             assert hashlib.sha256(stored).hexdigest() == digest
+            if what != "ballot":
+                with pytest.raises(SecondList):
+                    ledger.record_endorsement(batch_id(int(number)), OTHER_LIST, b"x")
 
 
 @pytest.mark.parametrize("kind", STORES[1:])
@@ -80,7 +82,7 @@ def test_kill_9_around_every_insert_and_commit_loses_nothing_that_was_sent(
     assert process.returncode == 0, process.stderr
     talk = (tmp_path / "trace").read_text().splitlines()
     moments = [when for when, line in enumerate(talk, 1) if re.search(r"INSERT|COMMIT\\0", line)]
-    assert len(moments) == 8
+    assert len(moments) == 11
     for when in moments[2:]:  # the first two commits have read only
         files = make_files(tmp_path / str(when), kind="postgres")
         inject = f"inject={call}:signal=SIGKILL:when={when}"
@@ -128,7 +130,7 @@ def test_everything_is_on_disk_before_it_is_sent(tmp_path: Path) -> None:
             unsynced.discard(target)
         elif not target.endswith("-shm"):  # made anew after a crash
             unsynced.add(str(Path(target).parent) if call == "rename" else target)
-    assert sent == 2
+    assert sent == 3
 
 
 def assert_repeats_are_the_same(files: LedgerFiles, said: list[str]) -> None:

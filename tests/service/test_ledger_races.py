@@ -9,7 +9,7 @@ import pytest
 from tests.privacy.ledgers import DATA, STORES, TEACHER, agree, answer, empty_store, make_id
 from tests.service.ledger_files import make_files
 
-from dppp.errors import QueriesExhausted
+from dppp.errors import ListNotEndorsed, QueriesExhausted, SecondList
 from dppp.privacy.ledger import Ledger
 from dppp.service.ledger_file import open_ledger
 
@@ -70,10 +70,10 @@ def test_processes_that_race_for_the_same_batches_send_the_same_bytes(
     assert [process.returncode for process in processes] == [0] * 4, outputs
     said = Counter(line for out, _ in outputs for line in out.splitlines())
     assert set(said.values()) == {4}
-    assert len(said) == 2 * 50
+    assert len(said) == 3 * 50
     with open_ledger(files.location, head_path=files.head_path) as ledger:
         assert ledger.summary().data[0].tasks[0].answered == 100
-        assert ledger.check().index == 2 + 100
+        assert ledger.check().index == 2 + 150
 
 
 @pytest.mark.parametrize("kind", STORES[1:])
@@ -86,10 +86,37 @@ def test_a_batch_that_another_thread_answers_is_not_charged_by_its_list(
         ledger.accept(DATA, agree("first"))
         answer(ledger, "a")
 
-        def serve(caller: int) -> bytes:
-            share = f"share of caller {caller}".encode()
-            return ledger.record_list(make_id("batch", "a"), make_id("list"), share)
+        def serve(caller: int) -> tuple[bytes, bytes]:
+            ids, name = (make_id("batch", "a"), make_id("list")), f"caller {caller}".encode()
+            return ledger.record_endorsement(*ids, name), ledger.record_answer(*ids, name)
 
         with ThreadPoolExecutor(THREADS) as pool:
             assert len(set(pool.map(serve, range(200)))) == 1
         assert ledger.summary().data[0].tasks[0].answered == 3
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_of_many_lists_that_race_for_a_batch_one_is_endorsed_and_answered(
+    kind: str, tmp_path: Path
+) -> None:
+    with empty_store(kind, tmp_path) as store:
+        ledgers = [Ledger.create(store, teacher=TEACHER)]
+        ledgers[0].fix_cap(DATA, epsilon=1, delta=1e-6)
+        ledgers[0].accept(DATA, agree("first"))
+        answer(ledgers[0], "a")
+        ledgers += [Ledger.open(store) for _ in range(3)]
+
+        def serve(caller: int) -> int | None:
+            ledger, ids = ledgers[caller % 4], (make_id("batch", "a"), make_id("list", caller % 8))
+            steps = [ledger.record_endorsement, ledger.record_answer]
+            for record in steps if caller % 3 else steps[::-1]:
+                try:
+                    record(*ids, b"said")
+                except (SecondList, ListNotEndorsed):
+                    return None
+            return caller % 8
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            served = set(pool.map(serve, range(200)))
+        assert len(served - {None}) == 1
+        assert ledgers[0].check().index == 5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.left_out import need_module
-from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill, make_id
+from tests.privacy.ledgers import DATA, FILLED, TEACHER, agree, answer, fill, make_id
 from tests.service.tampering import (
     change_row,
     keep_copy,
@@ -24,6 +24,7 @@ from dppp.errors import (
     LedgerRolledBack,
     LedgerUnavailable,
     NotALedger,
+    SecondList,
     WrongTeacher,
 )
 from dppp.privacy.ledger import Ledger
@@ -51,6 +52,71 @@ def test_an_old_copy_put_back_is_refused_and_says_what_to_do(
     put_back()
     with pytest.raises(LedgerRolledBack, match=r"older copy.*restore the newest"):
         open_ledger(location, head_path=head_path).__enter__()
+
+
+STEPS = (Ledger.record_endorsement, Ledger.record_answer)
+
+
+@pytest.mark.parametrize("is_in_use", [False, True], ids=["closed", "in use"])
+@pytest.mark.parametrize("kept", [0, 1], ids=["without the endorsement", "without the answer"])
+def test_an_old_copy_put_back_endorses_and_answers_no_second_list(
+    kept: int, is_in_use: bool, location: Location, head_path: Path
+) -> None:
+    """Nor when it was written to in between by whoever has no head file."""
+    batch, listed = make_id("batch", "b"), make_id("list")
+    with open_ledger(location, head_path=head_path) as ledger:
+        for record in STEPS[:kept]:
+            record(ledger, batch, listed, b"said")
+    put_back = keep_copy(location)
+    with open_ledger(location, head_path=head_path) as ledger:
+        for record in STEPS[kept:]:
+            record(ledger, batch, listed, b"said")
+        if is_in_use:
+            put_back()
+            for record in STEPS:
+                with pytest.raises(LedgerRolledBack):
+                    record(ledger, batch, make_id("second list"), b"x")
+            return
+    put_back()
+    with pytest.raises(LedgerRolledBack, match="older copy"):
+        open_ledger(location, head_path=head_path).__enter__()
+    with open_ledger(location) as ledger:
+        answer(ledger, "c", queries=1)
+        answer(ledger, "d", queries=1)
+    with pytest.raises(LedgerRolledBack, match="put back and written to"):
+        open_ledger(location, head_path=head_path).__enter__()
+
+
+def test_an_endorsement_and_an_answer_survive_reopening(
+    location: Location, head_path: Path
+) -> None:
+    batch, listed = make_id("batch", "b"), make_id("list")
+    for record, said in zip(STEPS, (b"endorsement", b"answer"), strict=True):
+        with open_ledger(location, head_path=head_path) as ledger:
+            assert record(ledger, batch, listed, said) == said
+            assert HeadFile(head_path).recall() == ledger.head
+        with open_ledger(location, head_path=head_path) as ledger:
+            assert record(ledger, batch, listed, b"other bytes") == said
+            with pytest.raises(SecondList):
+                record(ledger, batch, make_id("second list"), b"x")
+
+
+def test_no_endorsement_or_answer_leaves_when_its_head_cannot_be_remembered(
+    location: Location, head_path: Path, tmp_path: Path
+) -> None:
+    other_disk = tmp_path / "other disk"
+    other_disk.mkdir()
+    batch, listed = make_id("batch", "b"), make_id("list")
+    for record in STEPS:
+        with open_ledger(location) as ledger:
+            HeadFile(other_disk / "head").remember(ledger.head)
+        with open_ledger(location, head_path=other_disk / "head") as ledger:
+            other_disk.rename(tmp_path / "gone")
+            for _ in range(2):
+                with pytest.raises(LedgerUnavailable, match="nothing was sent"):
+                    record(ledger, batch, listed, b"said")
+            (tmp_path / "gone").rename(other_disk)
+            assert record(ledger, batch, listed, b"other bytes") == b"said"
 
 
 def test_an_old_copy_put_back_and_written_to_is_refused(
@@ -81,7 +147,7 @@ def test_a_store_ahead_of_the_remembered_head_is_fine(location: Location, head_p
     with open_ledger(location) as ledger:
         answer(ledger, "c")
     with open_ledger(location, head_path=head_path) as ledger:
-        assert ledger.head.index == 6
+        assert ledger.head.index == FILLED + 1
 
 
 def test_a_ballot_stored_by_a_process_that_died_is_remembered_before_it_is_sent(
@@ -128,7 +194,7 @@ def test_an_existing_ledger_is_not_overwritten(location: Location) -> None:
     with pytest.raises(InputError, match="open it instead"):
         create_ledger(location, teacher=TEACHER)
     with open_ledger(location) as ledger:
-        assert ledger.check().index == 5
+        assert ledger.check().index == FILLED
 
 
 def test_the_ledger_of_another_teacher_is_refused(
@@ -141,7 +207,7 @@ def test_the_ledger_of_another_teacher_is_refused(
     with pytest.raises(LedgerRolledBack):
         open_ledger(other, head_path=head_path).__enter__()
     with open_ledger(location, teacher=TEACHER, head_path=head_path) as ledger:
-        assert ledger.check().index == 5
+        assert ledger.check().index == FILLED
 
 
 def test_a_later_version_is_refused(location: Location) -> None:
@@ -180,7 +246,7 @@ def test_a_row_that_was_changed_on_purpose_is_named(what: str, location: Locatio
 def test_a_ledger_can_be_looked_at_while_it_is_written_to(location: Location) -> None:
     with open_ledger(location) as ledger, inspect_ledger(location) as (seen, _):
         with ledger._turn():
-            assert seen.check().index == 5
+            assert seen.check().index == FILLED
         answer(ledger, "c")
         assert seen.head == ledger.head
         with pytest.raises(LedgerUnavailable):
@@ -219,7 +285,7 @@ def test_a_large_ballot_is_kept_whole(location: Location) -> None:
         answer(ledger, "c", ballot=ballot)
     with open_ledger(location) as ledger:
         assert ledger.find_ballot(make_id("batch", "c")) == ballot
-        assert ledger.check().index == 6
+        assert ledger.check().index == FILLED + 1
 
 
 def test_the_head_file_is_what_show_prints(location: Location, head_path: Path) -> None:

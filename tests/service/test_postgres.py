@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.left_out import need_module
-from tests.privacy.ledgers import TEACHER, answer, fill
+from tests.privacy.ledgers import FILLED, TEACHER, answer, fill
 from tests.service.full_disk import full_disk
 from tests.service.tampering import run_sql, schema_of
 
@@ -74,7 +74,7 @@ def test_a_ledger_that_is_held_too_long_is_said_and_charges_nothing(
             wait_shortly(monkeypatch)
             with pytest.raises(LedgerUnavailable, match=r"lock timeout.*a process that holds"):
                 answer(ledger, "c")
-        assert ledger.check().index == 5
+        assert ledger.check().index == FILLED
         assert answer(ledger, "c") == b"ballot of c"
 
 
@@ -139,7 +139,7 @@ def test_the_rights_to_read_and_to_append_are_enough(server: PostgresServer, url
     role = make_role(server, url, "SELECT, INSERT")
     with open_ledger(role) as ledger, inspect_ledger(role) as (seen, _):
         assert answer(ledger, "c") == b"ballot of c"
-        assert seen.check().index == 6
+        assert seen.check().index == FILLED + 1
 
 
 def test_a_right_that_is_missing_is_said(server: PostgresServer, url: str) -> None:
@@ -172,9 +172,9 @@ def test_a_full_disk_charges_nothing_and_the_ledger_goes_on(
         with full_disk(pid, server.data / path):
             with pytest.raises(LedgerUnavailable, match="No space left"):
                 answer(ledger, "c", ballot=os.urandom(100_000))
-            assert other.check().index == 5
+            assert other.check().index == FILLED
         answer(ledger, "c")
-        assert ledger.check().index == 6
+        assert ledger.check().index == FILLED + 1
 
 
 def test_the_past_cannot_be_emptied_by_a_slip_of_the_hand(url: str) -> None:

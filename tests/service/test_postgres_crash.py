@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.left_out import need_module
-from tests.privacy.ledgers import DATA, TEACHER, agree, answer, fill
+from tests.privacy.ledgers import DATA, FILLED, TEACHER, agree, answer, fill
 from tests.service.ledger_files import make_files
 from tests.service.tampering import schema_of
 from tests.service.test_ledger_kill import assert_nothing_was_lost
@@ -129,7 +129,7 @@ def test_a_server_that_was_restarted_in_between_is_found_again(
         server.stop()
         server.start()
         assert answer(ledger, "c", ballot=b"x") == b"ballot of c"
-        assert ledger.check().index == 6
+        assert ledger.check().index == FILLED + 1
 
 
 def test_a_connection_that_ends_in_mid_transaction_charges_nothing(
@@ -138,7 +138,7 @@ def test_a_connection_that_ends_in_mid_transaction_charges_nothing(
     with open_ledger(url) as ledger:
         with pytest.raises(LedgerUnavailable, match="terminating connection"), ledger._turn():
             end_other_connections(server)
-        assert ledger.check().index == 5
+        assert ledger.check().index == FILLED
         assert answer(ledger, "c") == b"ballot of c"
         assert ledger.summary().data[0].tasks[0].answered == 9
 

@@ -18,14 +18,18 @@ from dppp.errors import (
     CertificateEnded,
     FederationChanged,
     FederationError,
+    FirstUseUnsaid,
     InputError,
     KeyMaterialError,
+    NoColluders,
+    WrongTeacher,
 )
 from dppp.service.acceptance import Acceptance, accept_task
 from dppp.service.config import AggregatorConfig, TeacherConfig, read_config
 from dppp.service.federation_file import FederationFile
 from dppp.service.home import Home
 from dppp.service.ledger_file import inspect_ledger
+from dppp.service.locations import default_ledger_files
 from dppp.service.setting_up import set_up
 from dppp.service.share_envelope import seal_to
 
@@ -67,6 +71,16 @@ def test_the_configurations_can_be_read_as_they_are(fresh: Ceremony) -> None:
     assert read_config(path, AggregatorConfig).broker.servers == tuple(servers)
 
 
+def test_the_querier_in_the_template_is_one_that_is_accepted(fresh: Ceremony) -> None:
+    path = fresh.set_up(AGGREGATOR).configuration
+    before, mark, after = path.read_text(encoding="utf-8").partition("# [[queriers]]")
+    lines, _, rest = after.partition("\n\n")
+    entry = (mark + lines).replace("\n# ", "\n").removeprefix("# ").replace("…", "cd" * 32)
+    path.write_text(f"{before}{entry}\n\n{rest}", encoding="utf-8")
+    (clinic,) = read_config(path, AggregatorConfig).queriers
+    assert (clinic.name, clinic.queries, clinic.transcripts) == ("clinic", 500, False)
+
+
 def test_setting_up_again_overwrites_nothing(fresh: Ceremony) -> None:
     fresh.set_up(TEACHERS[0])
     with pytest.raises(InputError, match="nothing is overwritten"):
@@ -104,7 +118,7 @@ def test_a_share_that_would_be_sealed_to_another_key_is_refused(fresh: Ceremony)
 
 def test_the_share_of_another_teacher_is_refused_though_it_opens(fresh: Ceremony) -> None:
     """The dealer sealed the second share to the first teacher: two would vote as one."""
-    share = small.dealt(len(TEACHERS), 2).shares[1]
+    share = small.dealt(len(TEACHERS), 3).shares[1]
     sealed = seal_to(fresh.federation.teachers[0].sealing_key, share, fresh.federation.task.task_id)
     with pytest.raises(KeyMaterialError, match="share of teacher 2, and this home is teacher 1"):
         fresh.set_up(TEACHERS[0], share=sealed)
@@ -130,12 +144,24 @@ def test_certificates_past_their_time_are_refused(fresh: Ceremony) -> None:
             fresh.set_up(TEACHERS[0], now=bad)
 
 
-def accept(fresh: Ceremony, change: Callable[[str], str] = lambda text: text) -> Acceptance:
-    path = fresh.home(TEACHERS[0]).folder / "teacher.toml"
+def accept(
+    fresh: Ceremony,
+    change: Callable[[str], str] = lambda text: text,
+    *,
+    teacher: str = TEACHERS[0],
+    is_first_use: bool = True,
+    accept_no_colluders: bool = False,
+) -> Acceptance:
+    path = fresh.home(teacher).folder / "teacher.toml"
     if not path.exists():
-        fresh.set_up(TEACHERS[0])
+        fresh.set_up(teacher)
     path.write_text(change(path.read_text()))
-    return accept_task(read_config(path, TeacherConfig), insecure_testing=True)
+    return accept_task(
+        read_config(path, TeacherConfig),
+        is_first_use=is_first_use,
+        accept_no_colluders=accept_no_colluders,
+        insecure_testing=True,
+    )
 
 
 def test_accepting_reserves_the_whole_task_once(fresh: Ceremony) -> None:
@@ -198,3 +224,91 @@ def test_another_federation_file_is_refused(fresh: Ceremony, tmp_path: Path) -> 
     (fresh.home(TEACHERS[0]).folder / "federation.json").write_bytes(other.to_bytes())
     with pytest.raises(FederationChanged):
         accept(fresh)
+
+
+def test_a_task_without_colluders_is_accepted_only_by_name(tmp_path: Path) -> None:
+    bare = hold(tmp_path, colluders=0)
+    with pytest.raises(NoColluders, match=r"knows its own noise.*--accept-no-colluders"):
+        accept(bare)
+    assert "ledger.db" not in files(bare.home(TEACHERS[0]))
+    assert accept(bare, accept_no_colluders=True).is_new_ledger
+
+
+def test_a_new_ledger_needs_the_word_that_the_data_was_never_used(fresh: Ceremony) -> None:
+    with pytest.raises(FirstUseUnsaid, match=r"\[ledger\].*--first-use-of-this-data"):
+        accept(fresh, is_first_use=False)
+    assert "ledger.db" not in files(fresh.home(TEACHERS[0]))
+    accept(fresh, is_first_use=True)
+    assert not accept(fresh, is_first_use=False).is_new_ledger  # once is enough
+
+
+def in_the_ledger_of(other: Ceremony) -> Callable[[str], str]:
+    """One ledger for both federations."""
+    folder = other.home(TEACHERS[0]).folder
+
+    def change(text: str) -> str:
+        for name in ("ledger.db", "head.json"):
+            text = text.replace(f'"{name}"', f'"{folder}/{name}"')
+        return text
+
+    return change
+
+
+def test_data_under_a_new_name_needs_the_same_word(fresh: Ceremony, tmp_path: Path) -> None:
+    """Or the same data would have a second cap, in the same ledger."""
+    accept(fresh)
+    renamed = hold(tmp_path / "renamed", data_id="breast 2027")
+    with pytest.raises(FirstUseUnsaid, match=r"'breast 2027'.*it knows: 'breast 2026'.*--first"):
+        accept(renamed, in_the_ledger_of(fresh), is_first_use=False)
+    with inspect_ledger(fresh.home(TEACHERS[0]).folder / "ledger.db") as (ledger, _):
+        assert [data.data_id for data in ledger.summary().data] == ["breast 2026"]
+    assert accept(renamed, in_the_ledger_of(fresh)).data.data_id == "breast 2027"
+
+
+def test_the_ledger_of_another_teacher_is_refused_with_what_to_do(fresh: Ceremony) -> None:
+    accept(fresh)
+    with pytest.raises(WrongTeacher, match=r"join as hospital a.*\[ledger\] in teacher.toml"):
+        accept(fresh, in_the_ledger_of(fresh), teacher=TEACHERS[1])
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home folder of a user who has no ledger yet."""
+    for variable in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    return tmp_path / "user"
+
+
+def test_two_federations_of_one_user_share_ledger_and_cap(
+    fresh: Ceremony, user: Path, tmp_path: Path
+) -> None:
+    """Each with a ledger in its own home would have let the same data be paid for twice."""
+    later = hold(tmp_path / "later")
+    places = {each.set_up(TEACHERS[0], ledger=None).ledger for each in (fresh, later)}
+    (place,) = places
+    assert place == default_ledger_files()
+    assert place.path == user / ".local/share/dppp/ledger.db"
+    assert place.head == user / ".local/state/dppp/ledger.head"
+    assert stat.S_IMODE(place.path.parent.stat().st_mode) == 0o700
+    assert not place.path.exists()
+    assert accept(fresh).is_new_ledger
+    with pytest.raises(BudgetExceeded):
+        accept(later, is_first_use=False)
+    assert "ledger.db" not in files(fresh.home(TEACHERS[0])) | files(later.home(TEACHERS[0]))
+
+
+def test_the_default_ledger_follows_the_base_directories(
+    user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/srv/data")
+    monkeypatch.setenv("XDG_STATE_HOME", "relative/is/ignored")
+    place = default_ledger_files()
+    assert str(place.path) == "/srv/data/dppp/ledger.db"
+    assert place.head == user / ".local/state/dppp/ledger.head"
+
+
+def test_no_test_can_touch_the_ledger_of_who_runs_it(fresh: Ceremony) -> None:
+    with pytest.raises(InputError, match="--ledger and --head"):
+        fresh.set_up(TEACHERS[0], ledger=None)
+    assert "teacher.toml" not in files(fresh.home(TEACHERS[0]))

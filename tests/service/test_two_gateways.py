@@ -25,12 +25,17 @@ from dppp.service.postgres_batches import DEFAULT_SCHEMA, PostgresBatchStore
 class Pair:
     """Two processes' worth of gateway over the same teachers and store."""
 
-    def __init__(self, founded: Founded, allowance: int | None = None) -> None:
+    def __init__(self, founded: Founded, allowance: int = 10_000) -> None:
         store = MemoryBatchStore()
         self.channels = [EmbeddedChannel(founded.teachers) for _ in range(2)]
         self.runners = [
             BatchRunner(
-                aggregator=Aggregator(task=founded.task, public=founded.key.public, store=store),
+                aggregator=Aggregator(
+                    task=founded.task,
+                    public=founded.key.public,
+                    signer=founded.aggregator_signer,
+                    store=store,
+                ),
                 channel=channel,
                 hub=EventHub(),
             )
@@ -101,6 +106,23 @@ def test_both_count_together_and_keep_queriers_apart() -> None:
     asyncio.run(story())
 
 
+def test_whose_batch_it_is_both_know_also_before_they_counted() -> None:
+    async def story() -> None:
+        async with Pair(small()) as pair:
+            first, second = pair.jobs
+            job = await first.submit("a", rows(1), key="one", fresh=False)
+            batch = (await first.status("a", job)).batch
+            assert batch is not None
+            assert (await first.owner_of(batch), await second.owner_of(batch)) == ("a", "a")
+            await finish(first, job)
+            free = await first.submit("b", rows(1), key="free", fresh=False)
+            assert (await first.status("b", free)).batch is None
+            assert await first.owner_of(batch) == "a"
+            assert await second.owner_of(BatchId(bytes(32))) is None
+
+    asyncio.run(story())
+
+
 def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice() -> None:
     """PostgreSQL numbers rows when they are put, and shows them when they are committed."""
     server = shared_server()
@@ -108,11 +130,16 @@ def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice
     store = PostgresBatchStore(url)
     founded = small()
     runner = BatchRunner(
-        aggregator=Aggregator(task=founded.task, public=founded.key.public, store=store),
+        aggregator=Aggregator(
+            task=founded.task,
+            public=founded.key.public,
+            signer=founded.aggregator_signer,
+            store=store,
+        ),
         channel=EmbeddedChannel(founded.teachers),
         hub=EventHub(),
     )
-    jobs = Jobs(runner=runner, store=store, allowances={"a": None, "b": None})
+    jobs = Jobs(runner=runner, store=store, allowances={"a": 100, "b": 100})
     table = f"{read_url(url, default_schema=DEFAULT_SCHEMA).schema}.kept"
 
     async def story() -> None:

@@ -1,7 +1,7 @@
 """Teachers that break the rules: colluders with a real key share, a real signer, and the wire.
 
-Each has one way to misbehave and keeps the rules otherwise, but for this: it helps to open any list
-that it is shown, as often as it is asked.
+Each has one way to misbehave and keeps the rules otherwise, but for this: it endorses any list that
+it is shown and helps to open it, as often as it is asked and whoever asks.
 """
 
 from collections.abc import Callable
@@ -9,38 +9,45 @@ from dataclasses import replace
 from random import Random
 
 import gmpy2
-from tests.protocol.parties import CLASSES, Setting, batch_of, cast_anything, pack_unchecked
+from tests.protocol.parties import (
+    CLASSES,
+    Setting,
+    batch_of,
+    cast_anything,
+    endorsed_by,
+    pack_unchecked,
+)
 
 from dppp.paillier.ballot_proofs import BallotProof
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
-from dppp.paillier.encryption import Ciphertext, add_ballots, read_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute
-from dppp.paillier.randomness import random_element
+from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
+from dppp.paillier.randomness import random_unit
 from dppp.paillier.share_proofs import prove_shares
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
     BatchId,
     BatchRequest,
+    CertifiedList,
+    Endorsement,
     ListHash,
     ProofRequest,
     SignedShareProof,
     SignedShares,
-    list_hash,
     share_context,
 )
-from dppp.protocol.signing import UNSIGNED, sign, signer_of
+from dppp.protocol.signing import sign, signer_of
 from dppp.protocol.wire import decode, encode, kind_of
 
-SeenBallots = Callable[[], list[bytes]]
-"""All ballots that have been on the wire so far; the aggregator shows them to its friends."""
+Seen = Callable[[str], list[bytes]]
+"""What honest teachers have sent of a kind so far; the aggregator shows it to its friends."""
 
 
 class ByzantineTeacher:
     """Teacher `index`, misbehaving in the way that `how` says (operations.py)."""
 
     def __init__(
-        self, setting: Setting, index: int, how: str, *, seen: SeenBallots, source: Random
+        self, setting: Setting, index: int, how: str, *, seen: Seen, source: Random
     ) -> None:
         self._setting = setting
         self._index = index
@@ -48,6 +55,7 @@ class ByzantineTeacher:
         self._seen = seen
         self._source = source
         self._ballots: dict[BatchId, bytes] = {}
+        self._endorsements: list[Endorsement] = []
         self._shares: dict[ListHash, DecryptionShares] = {}
         self._signer = signer_of(setting.signing_keys[index - 1])
 
@@ -56,9 +64,11 @@ class ByzantineTeacher:
             case BatchRequest.KIND:
                 return self._vote(decode(data, BatchRequest))
             case BallotList.KIND:
-                return self._open(decode(data, BallotList))
+                return [encode(each) for each in self._endorse(data)]
+            case CertifiedList.KIND:
+                return self._open(decode(data, CertifiedList))
             case ProofRequest.KIND:
-                return self._prove(decode(decode(data, ProofRequest).ballot_list, BallotList))
+                return self._prove(decode(data, ProofRequest))
         return []
 
     def vote_anew(self, batch: BatchId, size: int) -> bytes:
@@ -69,7 +79,8 @@ class ByzantineTeacher:
         batch = batch_of(self._setting, request)
         size = len(request.queries) * len(CLASSES)
         entries = self._any_entries(size)
-        others = [each for each in self._seen() if decode(each, Ballot).batch_id == batch]
+        ballots = self._seen(Ballot.KIND)
+        others = [each for each in ballots if decode(each, Ballot).batch_id == batch]
         match self._how:
             case "garbage":
                 sent = [self._source.randbytes(500)]
@@ -82,7 +93,7 @@ class ByzantineTeacher:
                     for each in victims
                 ]
             case "replay":
-                sent = others[:1] + self._seen()[:1]
+                sent = others[:1] + ballots[:1]
             case "impersonate":
                 victim = self._index % len(self._setting.everybody) + 1
                 sent = [self._cast(batch, entries, claimed=victim)]
@@ -94,50 +105,75 @@ class ByzantineTeacher:
                 sent = [self._ballots.setdefault(batch, self._cast(batch, entries))]
         return sent
 
-    def _open(self, ballot_list: BallotList) -> list[bytes]:
+    def _endorse(self, data: bytes) -> list[Endorsement]:
+        own = decode(endorsed_by(self._setting, self._index, data), Endorsement)
+        before, self._endorsements = self._endorsements, [*self._endorsements, own]
+        random_hash = self._source.randbytes(32)
+        match self._how:
+            case "withhold endorsement":
+                return []
+            case "wrong statement":
+                wrong = replace(own.statement, tally_hash=random_hash)
+                return [sign(replace(own, statement=wrong), self._signer)]
+            case "bad signature":
+                return [replace(own, signature=self._source.randbytes(64))]
+            case "two endorsements":
+                other = replace(own.statement, list_hash=ListHash(random_hash))
+                both = [own, sign(replace(own, statement=other), self._signer)]
+                return self._source.sample(both, 2)
+            case "replayed endorsement":
+                return self._replayed(own, before) or [own]
+        return [own]
+
+    def _replayed(self, own: Endorsement, before: list[Endorsement]) -> list[Endorsement]:
+        """An old one of its own, its old signature under the new statement, and another's."""
+        old = [each for each in before if each.batch_id != own.batch_id][:1]
+        others = [decode(each, Endorsement) for each in self._seen(Endorsement.KIND)]
+        return [
+            *old,
+            *(replace(own, signature=each.signature) for each in old),
+            *[each for each in others if each.batch_id == own.batch_id][:1],
+        ]
+
+    def _open(self, certified: CertifiedList) -> list[bytes]:
         if self._how == "withhold shares":
             return []
-        served = list_hash(ballot_list)
-        tally = self._tally(ballot_list)
+        public = self._setting.public
+        tallies = read_ciphertexts(public, certified.tallies)
         key_share = self._setting.key.shares[self._index - 1]
-        shares = make_decryption_shares(self._setting.public, key_share, tally)
+        shares = make_decryption_shares(public, key_share, tallies)
         if self._how in ("wrong shares", "unproven shares"):
-            modulus = self._setting.public.modulus
-            unit = random_element(modulus, self._source.randbytes)
-            elements = tuple(absolute(each * unit, modulus) for each in shares.elements)
+            unit = random_unit(public.modulus, self._source.randbytes)
+            elements = tuple(each * unit % public.share_modulus for each in shares.elements)
             shares = replace(shares, elements=elements)
-        self._shares[served] = shares
-        claimed = ListHash(bytes(32)) if self._how == "other list" else served
+        self._shares[certified.list_hash] = shares
         unsigned = SignedShares(
-            task_id=ballot_list.task_id,
-            batch_id=ballot_list.batch_id,
-            list_hash=claimed,
+            task_id=certified.task_id,
+            batch_id=certified.batch_id,
+            list_hash=ListHash(bytes(32)) if self._how == "other list" else certified.list_hash,
             teacher=self._index,
-            shares=shares.to_bytes(self._setting.public),
-            signature=UNSIGNED,
+            shares=shares.to_bytes(public),
         )
         return [encode(sign(unsigned, self._signer))]
 
-    def _prove(self, ballot_list: BallotList) -> list[bytes]:
-        served = list_hash(ballot_list)
-        if self._how == "unproven shares" or served not in self._shares:
+    def _prove(self, asked: ProofRequest) -> list[bytes]:
+        if self._how == "unproven shares" or asked.list_hash not in self._shares:
             return []
         public = self._setting.public
         proof = prove_shares(
             public,
             self._setting.key.shares[self._index - 1],
-            self._tally(ballot_list),
-            self._shares[served],
-            context=share_context(ballot_list.task_id, ballot_list.batch_id, served),
+            read_ciphertexts(public, asked.tallies),
+            self._shares[asked.list_hash],
+            context=share_context(asked.task_id, asked.batch_id, asked.list_hash),
             random_bytes=self._source.randbytes,
         )
         unsigned = SignedShareProof(
-            task_id=ballot_list.task_id,
-            batch_id=ballot_list.batch_id,
-            list_hash=served,
+            task_id=asked.task_id,
+            batch_id=asked.batch_id,
+            list_hash=asked.list_hash,
             teacher=self._index,
             proof=proof.to_bytes(public),
-            signature=UNSIGNED,
         )
         return [encode(sign(unsigned, self._signer))]
 
@@ -164,16 +200,6 @@ class ByzantineTeacher:
             context=context,
         )
 
-    def _tally(self, ballot_list: BallotList) -> tuple[Ciphertext, ...]:
-        public = self._setting.public
-        return add_ballots(
-            public,
-            [
-                read_ciphertexts(public, decode(each, Ballot).ciphertexts)
-                for each in ballot_list.ballots
-            ],
-        )
-
 
 def copy_as_power(setting: Setting, victim: bytes, index: int, source: Random) -> bytes:
     """A victim's ballot raised to a power, with the victim's proof raised likewise: the best guess.
@@ -188,8 +214,8 @@ def copy_as_power(setting: Setting, victim: bytes, index: int, source: Random) -
     ]
     proof = BallotProof.from_bytes(public, ballot.proof)
     raised = BallotProof(
-        commitment=absolute(gmpy2.powmod(proof.commitment, power, public.modulus), public.modulus),
-        response=absolute(gmpy2.powmod(proof.response, power, public.modulus), public.modulus),
+        commitment=gmpy2.powmod(proof.commitment, power, public.modulus),
+        response=gmpy2.powmod(proof.response, power, public.modulus),
     )
     copied = replace(
         ballot,

@@ -6,17 +6,36 @@ still bias counts: a byzantine ballot with any entries that stay within the slot
 as it is, and so it is here.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 
-from tests.protocol.parties import CLASSES, entries_of, label_of, open_by_primes
-from tests.simulation.operations import AGGREGATOR, Plan
+from tests.protocol.parties import (
+    CLASSES,
+    entries_of,
+    label_of,
+    open_by_primes,
+    tallies_of,
+)
+from tests.simulation.operations import Plan
+from tests.simulation.wiretap import Wiretap
 from tests.simulation.world import Asked, Refused, World
 
+from dppp.errors import TranscriptError
+from dppp.paillier.decryption.shares import make_decryption_shares
+from dppp.paillier.encryption import read_ciphertexts
+from dppp.protocol.aggregator import stored_transcript
 from dppp.protocol.batch import Abort
-from dppp.protocol.messages import Ballot, BallotList, BatchId, ListHash, SignedShares, list_hash
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    BatchId,
+    Endorsement,
+    ListHash,
+    SignedShares,
+)
+from dppp.protocol.receipt import Receipt, verify_receipt
 from dppp.protocol.release import ballots_offset
-from dppp.protocol.transcript import Transcript, verify_transcript
-from dppp.protocol.wire import decode, kind_of
+from dppp.protocol.transcript import verify_transcript
+from dppp.protocol.wire import decode
 
 
 class Broken(AssertionError):
@@ -44,38 +63,25 @@ class Check:
         self._world = world
         self._setting = world.setting
         self._trust = world.setting.task.trust
-        self._ballots: dict[tuple[int, BatchId], set[bytes]] = defaultdict(set)
-        self._sharers: dict[tuple[BatchId, ListHash], set[int]] = defaultdict(set)
-        self._lists: dict[ListHash, BallotList] = {}
-        for message in world.network.left:
-            self._read(message.sender, message.data)
+        self._tap = Wiretap(world)
 
     def everything(self) -> None:
         for number, asked in enumerate(self._world.asked):
             self._every_query_ends_once(number, asked)
             self._released_sums_are_what_was_encrypted(number, asked)
-        self._no_two_ballots_of_a_batch_leave()
+            self._released_is_endorsed_and_tells_no_ballot(number, asked)
+        self._no_two_answers_of_a_kind_leave()
         self._honest_ballots_are_votes_plus_fresh_noise()
-        self._at_most_one_list_of_a_batch_can_be_opened()
+        self._an_honest_endorsement_says_what_is_so()
+        self._no_honest_share_leaves_without_t_endorsements()
+        self._honest_shares_are_of_the_endorsed_tallies()
+        self.at_most_one_list_of_a_batch_can_be_opened()
         self._every_openable_list_has_enough_honest_noise()
         self._what_left_was_charged_once()
 
     def _require(self, holds: bool, what: str) -> None:
         if not holds:
             raise Broken(what, self._world.plan)
-
-    def _read(self, sender: int, data: bytes) -> None:
-        if sender == AGGREGATOR:
-            if kind_of(data) == BallotList.KIND:
-                ballot_list = decode(data, BallotList)
-                self._lists[list_hash(ballot_list)] = ballot_list
-        elif sender in self._world.honest:
-            match kind_of(data):
-                case Ballot.KIND:
-                    self._ballots[sender, decode(data, Ballot).batch_id].add(data)
-                case SignedShares.KIND:
-                    shares = decode(data, SignedShares)
-                    self._sharers[shares.batch_id, shares.list_hash].add(sender)
 
     def _every_query_ends_once(self, number: int, asked: Asked) -> None:
         self._require(len(asked.endings) > 0, f"batch {number} never ended")
@@ -90,10 +96,21 @@ class Check:
 
     def _released_sums_are_what_was_encrypted(self, number: int, asked: Asked) -> None:
         released = asked.endings[0]
-        if not isinstance(released, Transcript):
+        if not isinstance(released, Receipt):
             return
-        verified = verify_transcript(released.to_bytes(), insecure_testing=True)
-        ballots = decode(released.ballot_list, BallotList).ballots
+        transcript = stored_transcript(self._world.batch_store, asked.batch)
+        assert transcript is not None
+        known = {"expected_task": self._setting.task.task_id, "insecure_testing": True}
+        try:
+            verified = verify_receipt(released.to_bytes(), **known)
+            of_transcript = verify_transcript(transcript.to_bytes(), **known)
+        except TranscriptError as error:
+            raise Broken(f"batch {number} was released, and {error}", self._world.plan) from error
+        self._require(
+            of_transcript.answers == verified.answers,
+            f"the transcript of batch {number} says something else than its receipt",
+        )
+        ballots = decode(transcript.ballot_list, BallotList).ballots
         modulus = self._setting.public.plaintext_modulus
         opened = [open_by_primes(self._setting, each) for each in ballots]
         total = [sum(place) % modulus for place in zip(*opened, strict=True)]
@@ -109,7 +126,7 @@ class Check:
             teacher = decode(data, Ballot).teacher
             if teacher in self._world.honest:
                 self._require(
-                    self._ballots[teacher, asked.batch] == {data},
+                    self._tap.ballots[teacher, asked.batch] == {data},
                     f"batch {number} was released with a ballot that teacher {teacher} never cast",
                 )
                 self._require(
@@ -117,16 +134,98 @@ class Check:
                     f"batch {number} was released, and teacher {teacher} did not charge it",
                 )
 
-    def _no_two_ballots_of_a_batch_leave(self) -> None:
-        for (teacher, _), ballots in self._ballots.items():
-            self._require(len(ballots) == 1, f"two ballots of teacher {teacher} for a batch left")
+    def _released_is_endorsed_and_tells_no_ballot(self, number: int, asked: Asked) -> None:
+        """t endorsers, whose honest ones said so on the wire; and nothing of any ballot."""
+        released = asked.endings[0]
+        if not isinstance(released, Receipt):
+            return
+        endorsers = {each.teacher for each in released.endorsers}
+        self._require(
+            len(endorsers) >= self._trust.threshold,
+            f"batch {number} was released with {len(endorsers)} endorsers",
+        )
+        for teacher in endorsers & set(self._world.honest):
+            said = self._tap.endorsements.get((teacher, asked.batch), set())
+            lists = {decode(each, Endorsement).statement.list_hash for each in said}
+            self._require(
+                lists == {released.list_hash},
+                f"batch {number} was released, and teacher {teacher} endorsed something else",
+            )
+        data = released.to_bytes()
+        for ballot in self._tap.lists[released.list_hash].ballots:
+            parts = decode(ballot, Ballot)
+            is_told = any(each in data for each in (parts.ciphertexts, parts.proof))
+            self._require(not is_told, f"the receipt of batch {number} holds a ballot")
+
+    def _no_two_answers_of_a_kind_leave(self) -> None:
+        """One ballot, one list endorsed, one answer: for a batch, the same bytes for ever."""
+        for what, left in (
+            ("ballots", self._tap.ballots),
+            ("endorsements", self._tap.endorsements),
+            ("answers", self._tap.shares),
+        ):
+            for (teacher, _), said in left.items():
+                self._require(len(said) == 1, f"two {what} of teacher {teacher} for a batch left")
+
+    def _an_honest_endorsement_says_what_is_so(self) -> None:
+        """It is of a list that was sent, with the teacher's own ballot in it, and was kept."""
+        for (teacher, batch), said in self._tap.endorsements.items():
+            for data in said:
+                statement = decode(data, Endorsement).statement
+                of_list = statement.list_hash
+                self._require(
+                    of_list in self._tap.lists,
+                    f"teacher {teacher} endorsed a list that the aggregator never sent",
+                )
+                ballots = set(self._tap.lists[of_list].ballots)
+                self._require(
+                    statement == self._tap.statement(of_list)
+                    and batch == self._tap.lists[of_list].batch_id
+                    and self._tap.ballots[teacher, batch] <= ballots
+                    and len(set(statement.participants)) >= self._trust.ballots_needed,
+                    f"teacher {teacher} endorsed what is not so",
+                )
+                ledger = self._world.ledger_of(teacher)
+                self._require(
+                    ledger.find_endorsement(batch, of_list) == data,
+                    f"an endorsement of teacher {teacher} left that is not in its ledger",
+                )
+
+    def _no_honest_share_leaves_without_t_endorsements(self) -> None:
+        """Of exactly this list, shown to the teacher before; and its own is in its ledger."""
+        self._require(
+            not self._tap.uncertified,
+            f"shares left without t endorsements of their list: {self._tap.uncertified}",
+        )
+        given = {(who, *place) for place, sharers in self._tap.sharers.items() for who in sharers}
+        for teacher, batch, of_list in given | self._tap.proofs:
+            ledger = self._world.ledger_of(teacher)
+            self._require(
+                ledger.find_answer(batch, of_list) is not None,
+                f"shares or a proof of teacher {teacher} left that are not in its ledger",
+            )
+
+    def _honest_shares_are_of_the_endorsed_tallies(self) -> None:
+        public = self._setting.public
+        for (teacher, _), said in self._tap.shares.items():
+            for shares in (decode(each, SignedShares) for each in said):
+                tallies = tallies_of(self._setting, self._tap.lists[shares.list_hash].ballots)
+                expected = make_decryption_shares(
+                    public,
+                    self._setting.key.shares[teacher - 1],
+                    read_ciphertexts(public, tallies),
+                )
+                self._require(
+                    shares.shares == expected.to_bytes(public),
+                    f"teacher {teacher} gave shares of something else than the endorsed tallies",
+                )
 
     def _honest_ballots_are_votes_plus_fresh_noise(self) -> None:
         """And every draw of noise is in one ballot at most."""
         for teacher in self._world.honest:
             used: Counter[tuple[int, ...]] = Counter()
             for asked in self._world.asked:
-                for data in self._ballots.get((teacher, asked.batch), set()):
+                for data in self._tap.ballots.get((teacher, asked.batch), set()):
                     used[self._noise_in(data, asked, teacher)] += 1
             randomness = self._world.homes[teacher].randomness
             for noise, times in used.items():
@@ -149,21 +248,21 @@ class Check:
         helpers = len(self._world.byzantine)
         return [
             place
-            for place, sharers in self._sharers.items()
+            for place, sharers in self._tap.sharers.items()
             if len(sharers) + helpers >= self._trust.threshold
         ]
 
-    def _at_most_one_list_of_a_batch_can_be_opened(self) -> None:
+    def at_most_one_list_of_a_batch_can_be_opened(self) -> None:
         batches = [batch for batch, _ in self._openable()]
         self._require(len(batches) == len(set(batches)), "two lists of one batch can be opened")
 
     def _every_openable_list_has_enough_honest_noise(self) -> None:
         for batch, served in self._openable():
-            teachers = {decode(each, Ballot).teacher for each in self._lists[served].ballots}
+            teachers = {decode(each, Ballot).teacher for each in self._tap.lists[served].ballots}
             cast = [
                 teacher
                 for teacher in teachers & set(self._world.honest)
-                if self._ballots[teacher, batch] <= set(self._lists[served].ballots)
+                if self._tap.ballots[teacher, batch] <= set(self._tap.lists[served].ballots)
             ]
             self._require(
                 len(cast) >= self._trust.honest_shares,
@@ -178,22 +277,16 @@ class Check:
             ledger.check()
             (data,) = ledger.summary().data
             (task,) = data.tasks
-            requests = self._world.requests_to(index)
+            requests = self._tap.requests[index]
             charged = {batch for batch in requests if ledger.find_ballot(batch) is not None}
             self._require(
                 task.answered == sum(requests[batch] for batch in charged),
-                f"teacher {index} charged {task.answered} queries for {len(charged)} batches",
+                f"teacher {index} charged {task.answered} queries for the {len(charged)} batches "
+                "that the aggregator asked it for",
             )
-            left = {batch for teacher, batch in self._ballots if teacher == index}
+            left = {batch for teacher, batch in self._tap.ballots if teacher == index}
             self._require(left <= charged, f"a ballot of teacher {index} left without a charge")
             self._require(task.answered <= task.queries, f"teacher {index} passed its budget")
-            self._one_list_was_served(index, charged)
-
-    def _one_list_was_served(self, index: int, charged: set[BatchId]) -> None:
-        for batch in charged:
-            lists = [place for place, who in self._sharers.items() if index in who]
-            served = {of_list for where, of_list in lists if where == batch}
-            self._require(len(served) <= 1, f"teacher {index} served two lists of one batch")
 
     def _is_charged(self, index: int, asked: Asked) -> bool:
         return self._world.ledger_of(index).find_ballot(asked.batch) is not None

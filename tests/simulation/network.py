@@ -3,6 +3,7 @@
 import heapq
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.protocol.parties import seeded
@@ -46,14 +47,20 @@ class Network:
         self._held: dict[tuple[int, int], list[Message]] = {}
         self._flying: list[tuple[int, int, Message]] = []
         self._order = itertools.count()
+        self._forged = 0
         self.left: list[Message] = []
         """Everything that ever left a role, which an eavesdropper has."""
         self.delivered: list[Message] = []
         """Everything that arrived, after its faults."""
+        self.history: list[tuple[bool, Message]] = []
+        """All that left and arrived, in order, and whether it arrived."""
+        self.struck: list[tuple[LinkFault, bytes]] = []
+        """The faults that happened, and what they happened to."""
 
     def send(self, message: Message, time: int) -> None:
         """Put a message on its link; its faults happen to it."""
         self.left.append(message)
+        self.history.append((False, message))
         link = (message.sender, message.receiver)
         self._counts[link] += 1
         nth = self._counts[link]
@@ -61,6 +68,7 @@ class Network:
         waiting = self._held.pop(link, [])
         arrivals = [arrival]
         for fault in self._faults.get((*link, nth), []):
+            self.struck.append((fault, message.data))
             match fault:
                 case Drop():
                     arrivals = []
@@ -78,15 +86,20 @@ class Network:
         for each in waiting:
             self._fly(arrival + 1, each)
 
-    def arrived(self, time: int) -> list[Message]:
+    def forge(self, message: Message, time: int) -> None:
+        """Put a message on a link that its sender never sent; no place on the link is taken."""
+        self._forged += 1
+        latency = seeded(self._seed, "forged", self._forged).randint(_LEAST_LATENCY, _MOST_LATENCY)
+        self._fly(time + latency, message)
+
+    def arrived(self, time: int) -> Iterator[Message]:
         """What arrives up to this time, in order; silent teachers neither send nor receive."""
-        found = []
         while self._flying and self._flying[0][0] <= time:
             moment, _, message = heapq.heappop(self._flying)
             if not self._is_silent(message, moment):
-                found.append(message)
-        self.delivered += found
-        return found
+                self.delivered.append(message)
+                self.history.append((True, message))
+                yield message
 
     def next_arrival(self) -> int | None:
         return self._flying[0][0] if self._flying else None

@@ -20,6 +20,11 @@ MISBEHAVIOURS = (
     "bad proof",  # a ballot whose proof is bound to something else
     "impersonate",  # a ballot in another's name, signed by itself
     "two ballots",  # a new ballot at every request
+    "wrong statement",  # endorses the list with other tallies than it has
+    "bad signature",  # an endorsement that it did not sign itself
+    "two endorsements",  # of the list, and of another one of the batch
+    "replayed endorsement",  # its own of another batch, or another teacher's
+    "withhold endorsement",
     "wrong shares",  # random decryption shares, and a proof that cannot hold
     "unproven shares",  # random decryption shares, and no proof
     "withhold shares",
@@ -32,7 +37,21 @@ EQUIVOCATIONS = (
     "twice",  # one ballot two times, to look like a quorum
     "colluder votes anew",  # another ballot of a byzantine teacher
     "other input",  # the request holds another input under the same nonces
+    "too few endorsers",  # a certified list with t - 1 endorsements
+    "endorser twice",  # t - 1 endorsements and one of them again
+    "foreign endorser",  # t - 1 endorsements and one by nobody in the list
+    "endorsed elsewhere",  # t endorsements, all of them of another list
+    "other tallies",  # t endorsements, and the victim's ballot alone in place of the tallies
+    "another list certified",  # t endorsements of the list under the name of another list
+    "other tallies to prove",  # a proof request about something else than the list
 )
+FORGERIES = (
+    "unsigned",
+    "signed by a teacher",
+    "signature of another",  # the aggregator's, from another message
+)
+FORGED = ("batch request", "ballot list", "certified list", "proof request")
+"""The kinds of messages that somebody may make up in the aggregator's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +142,20 @@ class Equivocate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forge:
+    """The broker says this to these teachers in the aggregator's name, whose key it does not have.
+
+    Beside the truth, and as often as the truth is told, up to this many times.
+    """
+
+    batch: int
+    victims: tuple[int, ...]
+    kind: str
+    how: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrashAtWrite:
     """The role dies in its nth write, just before or just after that is durable."""
 
@@ -152,7 +185,7 @@ class TurnClock:
 
 LinkFault: TypeAlias = Drop | Delay | Duplicate | Reorder | Corrupt | Replace
 Operation: TypeAlias = (
-    LinkFault | Silence | Misbehave | Equivocate | CrashAtWrite | CrashAtSend | TurnClock
+    LinkFault | Silence | Misbehave | Equivocate | Forge | CrashAtWrite | CrashAtSend | TurnClock
 )
 
 

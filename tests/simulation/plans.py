@@ -6,6 +6,8 @@ from tests.protocol.parties import seeded
 from tests.simulation.operations import (
     AGGREGATOR,
     EQUIVOCATIONS,
+    FORGED,
+    FORGERIES,
     MISBEHAVIOURS,
     Corrupt,
     CrashAtSend,
@@ -14,6 +16,7 @@ from tests.simulation.operations import (
     Drop,
     Duplicate,
     Equivocate,
+    Forge,
     LinkFault,
     Misbehave,
     Operation,
@@ -44,6 +47,7 @@ def plan_from(seed: int) -> Plan:
         operations += [
             _equivocation(source, everybody, len(batches)) for _ in range(source.randint(1, 2))
         ]
+    operations += _forgeries(source, everybody, len(batches))
     if source.random() < 0.2:
         operations.append(_clock_jump(source, teachers))
     return Plan(
@@ -61,7 +65,8 @@ def gentle_plan_from(seed: int) -> Plan:
     """Only faults that the protocol promises to survive with a release of every batch.
 
     The channel loses, delays, doubles and reorders, roles crash and come back, D teachers are
-    silent for good; and C colluders do what they like, where their shares are not needed.
+    silent for good; somebody forges messages in the aggregator's name; and C colluders do what they
+    like, where their endorsements and shares are not needed.
     """
     source = seeded("gentle plan", seed)
     while True:
@@ -84,13 +89,15 @@ def gentle_plan_from(seed: int) -> Plan:
     faults = (_link_fault(source, teachers) for _ in range(6 * teachers))
     operations += [each for each in faults if isinstance(each, lossy)]
     operations += [_crash(source, teachers) for _ in range(source.randint(0, teachers))]
+    batches = tuple(source.randint(1, 10) for _ in range(source.randint(2, 5)))
+    operations += _forgeries(source, everybody, len(batches))
     return Plan(
         seed=seed,
         teachers=teachers,
         colluders=colluders,
         dropouts=dropouts,
         deadline_seconds=600,
-        batches=tuple(source.randint(1, 10) for _ in range(source.randint(2, 5))),
+        batches=batches,
         operations=tuple(operations),
     )
 
@@ -119,7 +126,7 @@ def _silence(source: Random, teacher: int) -> Silence:
 def _link_fault(source: Random, teachers: int) -> LinkFault:
     ends = [AGGREGATOR, source.randint(1, teachers)]
     source.shuffle(ends)
-    link = {"sender": ends[0], "receiver": ends[1], "nth": source.randint(1, 12)}
+    link = {"sender": ends[0], "receiver": ends[1], "nth": source.randint(1, 18)}
     kind = source.choice(
         (Drop, Drop, Delay, Delay, Duplicate, Duplicate, Reorder, Corrupt, Replace)
     )
@@ -138,11 +145,11 @@ def _crash(source: Random, teachers: int) -> Operation:
     if source.random() < 0.6:
         return CrashAtWrite(
             role=role,
-            write=source.randint(1, 16),
+            write=source.randint(1, 24),
             is_durable=source.random() < 0.5,
             down_seconds=down_seconds,
         )
-    sends = source.randint(1, 60 if role == AGGREGATOR else 10)
+    sends = source.randint(1, 90 if role == AGGREGATOR else 15)
     return CrashAtSend(role=role, send=sends, down_seconds=down_seconds)
 
 
@@ -155,6 +162,21 @@ def _equivocation(source: Random, everybody: list[int], batches: int) -> Equivoc
         times=source.randint(1, 4),
         is_instead=source.random() < 0.5,
     )
+
+
+def _forgeries(source: Random, everybody: list[int], batches: int) -> list[Operation]:
+    if source.random() < 0.5:
+        return []
+    return [
+        Forge(
+            batch=source.randrange(batches),
+            victims=tuple(sorted(source.sample(everybody, source.randint(1, len(everybody))))),
+            kind=source.choice(FORGED),
+            how=source.choice(FORGERIES),
+            times=source.randint(1, 3),
+        )
+        for _ in range(source.randint(1, 3))
+    ]
 
 
 def _clock_jump(source: Random, teachers: int) -> TurnClock:

@@ -8,7 +8,7 @@ from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BatchId
-from dppp.protocol.transcript import Transcript
+from dppp.protocol.receipt import Receipt
 
 
 class FullDisk(MemoryBatchStore):
@@ -33,7 +33,9 @@ def attacker() -> Attacker:
 
 def _new_aggregator(attacker: Attacker, store: MemoryBatchStore) -> Aggregator:
     setting = attacker.setting
-    return Aggregator(task=setting.task, public=setting.public, store=store)
+    return Aggregator(
+        task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
+    )
 
 
 def _run(attacker: Attacker, aggregator: Aggregator, now: int = 0) -> BatchId:
@@ -63,7 +65,7 @@ def test_nothing_is_told_before_it_is_kept(attacker: Attacker, kind: str) -> Non
     assert (attacker.answered(1) == 0) == (kind == "request")
     store.kind = None
     _run(attacker, aggregator)
-    assert isinstance(aggregator.outcome(batch), Transcript)
+    assert isinstance(aggregator.outcome(batch), Receipt)
 
 
 def test_an_abort_stays_one_though_the_batch_is_started_before_the_store_is_read(

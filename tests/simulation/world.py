@@ -4,16 +4,13 @@ No threads, no real time, no real randomness where it matters: a plan gives the 
 A crash kills a role's object; what its stores hold is all that the next one has.
 """
 
-import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tests.protocol.parties import (
-    CLASSES,
     RecordedRandomness,
     Setting,
     batch_of,
-    list_of,
     new_ledger,
     new_teacher,
     request_for,
@@ -21,26 +18,20 @@ from tests.protocol.parties import (
     set_up,
 )
 from tests.simulation.byzantine import ByzantineTeacher
+from tests.simulation.forging import ForgingBroker
+from tests.simulation.lying import LyingAggregator
 from tests.simulation.network import Message, Network
-from tests.simulation.operations import (
-    AGGREGATOR,
-    CrashAtSend,
-    CrashAtWrite,
-    Equivocate,
-    Plan,
-    TurnClock,
-)
+from tests.simulation.operations import AGGREGATOR, CrashAtSend, CrashAtWrite, Plan, TurnClock
 from tests.simulation.stores import Crashed, Fuse, FusedBatchStore, FusedHead, FusedLedgerStore
 
-from dppp.errors import DpppError, InputError, WireError
+from dppp.errors import DpppError, InputError
 from dppp.privacy.ledger import Ledger
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch import Abort
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import Ballot, BallotList, BatchId, BatchRequest, Query
+from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.transcript import Transcript
-from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.wire import kind_of
 
 EPOCH = 1_000_000
 REMIND_SECONDS = 7
@@ -57,7 +48,7 @@ class Refused:
     reason: str
 
 
-Ending = Transcript | Abort | Refused
+Ending = Receipt | Abort | Refused
 
 
 @dataclass(kw_only=True)
@@ -96,17 +87,20 @@ class World:
                 self.setting,
                 index,
                 how,
-                seen=self._seen_ballots,
+                seen=self._seen,
                 source=seeded(plan.seed, "byzantine", index),
             )
             for index, how in plan.byzantine.items()
         }
+        requests = [each.request for each in self.asked]
+        self._liar = LyingAggregator(self.setting, plan, requests, self.byzantine, self.network)
+        self.broker = ForgingBroker(self.setting, plan, requests)
+        self.crashes = 0
         self.refusals: list[tuple[int, DpppError]] = []
         self._teachers: dict[int, Teacher | None] = {}
         self._aggregator: Aggregator | None = None
         self._down_until: dict[int, int] = {}
         self._sent = dict.fromkeys((AGGREGATOR, *self.setting.everybody), 0)
-        self._equivocated = [0] * len(plan.operations)
 
     def run(self) -> None:
         """Until every batch has ended and what was still in flight has arrived."""
@@ -134,18 +128,6 @@ class World:
     def faults(self, batch: BatchId) -> dict[int, str]:
         """Whom the aggregator blames in a batch, as far as it has not forgotten by a crash."""
         return {} if self._aggregator is None else self._aggregator.faults(batch)
-
-    def requests_to(self, index: int) -> dict[BatchId, int]:
-        """Every batch that a teacher was ever asked for, with its number of queries.
-
-        A request that a flipped bit turned into another is one, too: nobody signs requests.
-        """
-        requests: dict[BatchId, int] = {}
-        for data in {each.data for each in self.network.delivered if each.receiver == index}:
-            with contextlib.suppress(WireError):
-                request = decode(data, BatchRequest)
-                requests[batch_of(self.setting, request)] = len(request.queries)
-        return requests
 
     def seconds(self, role: int) -> int:
         """What the clock of a role shows."""
@@ -176,6 +158,7 @@ class World:
         self._at_aggregator(lambda role: role.tick(self.seconds(AGGREGATOR)))
         if second % REMIND_SECONDS == 0:
             self._at_aggregator(lambda role: role.remind())
+        self._at_aggregator(lambda _: self._liar.push_other_lists())
 
     def _querier_draws(self, number: int) -> Asked:
         source = seeded(self.plan.seed, "inputs", number)
@@ -214,11 +197,16 @@ class World:
             if outcome is not None and outcome not in asked.endings:
                 asked.endings.append(outcome)
         for send in sends:
-            for data in self._equivocate(send):
+            for data in self.broker.forge(send):
+                forged = Message(sender=AGGREGATOR, receiver=send.teacher, data=data)
+                self.network.forge(forged, self.time)
+            for data in self._liar.tell(send):
                 if not self._leave(Message(sender=AGGREGATOR, receiver=send.teacher, data=data)):
                     return
 
     def _deliver(self, message: Message) -> None:
+        if message.receiver == AGGREGATOR and self._liar.keeps(message.data):
+            return
         if message.receiver == AGGREGATOR:
             self._at_aggregator(
                 lambda role: role.receive(
@@ -255,6 +243,7 @@ class World:
         return True
 
     def _go_down(self, role: int, seconds: int) -> None:
+        self.crashes += 1
         if role == AGGREGATOR:
             self._aggregator = None
         else:
@@ -269,7 +258,10 @@ class World:
 
     def _start_aggregator(self) -> None:
         self._aggregator = Aggregator(
-            task=self.setting.task, public=self.setting.public, store=self.batch_store
+            task=self.setting.task,
+            public=self.setting.public,
+            signer=self.setting.aggregator_signer,
+            store=self.batch_store,
         )
         self._at_aggregator(lambda role: role.resume(now=self.seconds(AGGREGATOR)))
 
@@ -304,63 +296,9 @@ class World:
         crashes = (each for each in self.plan.operations if isinstance(each, CrashAtWrite))
         return [each for each in crashes if each.role == role]
 
-    def _seen_ballots(self) -> list[bytes]:
+    def _seen(self, kind: str) -> list[bytes]:
         return [
             message.data
             for message in self.network.left
-            if message.sender in self.honest and kind_of(message.data) == Ballot.KIND
+            if message.sender in self.honest and kind_of(message.data) == kind
         ]
-
-    def _equivocate(self, send: Send) -> list[bytes]:
-        """What the aggregator really sends to this teacher."""
-        for place, each in enumerate(self.plan.operations):
-            is_meant = isinstance(each, Equivocate) and send.teacher in each.victims
-            if not is_meant or self._equivocated[place] >= each.times * len(each.victims):
-                continue
-            data = self._told_instead(send, self.asked[each.batch], each)
-            if data != send.data:
-                self._equivocated[place] += 1
-                return [data] if each.is_instead else [data, send.data]
-        return [send.data]
-
-    def _told_instead(self, send: Send, asked: Asked, lie: Equivocate) -> bytes:
-        kind = kind_of(send.data)
-        if kind == BatchRequest.KIND and lie.how == "other input":
-            request = decode(send.data, BatchRequest)
-            if request == asked.request:
-                inputs = encode_inputs([[value + 1] for value in asked.values], 1)
-                queries = tuple(
-                    Query(nonce=query.nonce, input=each)
-                    for query, each in zip(request.queries, inputs, strict=True)
-                )
-                return encode(replace(request, queries=queries))
-        if kind == BallotList.KIND and lie.how != "other input":
-            ballot_list = decode(send.data, BallotList)
-            if ballot_list.batch_id == asked.batch:
-                ballots = self._other_ballots(ballot_list, send.teacher, lie)
-                return list_of(self.setting, asked.batch, ballots)
-        return send.data
-
-    def _other_ballots(self, ballot_list: BallotList, victim: int, lie: Equivocate) -> list[bytes]:
-        """Another list with the victim's ballot in it; the same for all victims if possible."""
-        ballots = {decode(each, Ballot).teacher: each for each in ballot_list.ballots}
-        others = sorted(ballots.keys() - {victim}, key=lambda index: index in lie.victims)
-        match lie.how:
-            case "without one":
-                del ballots[others[0]]
-            case "below quorum":
-                spare = len(ballots) - self.setting.task.trust.ballots_needed
-                for index in others[: spare + 1]:
-                    del ballots[index]
-            case "alone":
-                ballots = {victim: ballots[victim]}
-            case "twice":
-                ballots[others[0]] = ballots[others[-1]]
-            case _:
-                size = len(CLASSES) * self._queries_of(ballot_list.batch_id)
-                for index in sorted(self.byzantine.keys() & ballots.keys())[:1]:
-                    ballots[index] = self.byzantine[index].vote_anew(ballot_list.batch_id, size)
-        return list(ballots.values())
-
-    def _queries_of(self, batch: BatchId) -> int:
-        return next(len(each.values) for each in self.asked if each.batch == batch)

@@ -13,13 +13,12 @@ from typing import Any
 import gmpy2
 from gmpy2 import mpz
 
-from dppp.paillier.ballot_proofs import prove_ballot
+from dppp.paillier.ballot_proofs import BallotProof, prove_ballot
 from dppp.paillier.blinding import Blinding, BlindingTable, full_blinding
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt, write_ciphertexts
-from dppp.paillier.groups import absolute
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.paillier.randomness import RandomBytes
@@ -169,11 +168,18 @@ def _bad_keys(good: dict[str, Any], public: PublicKey) -> list[Any]:
         _vector("key_duplicate", read, material, good, public_key=key.replace(second, first)),
         _vector("key_truncated", read, encoding, good, public_key=key[:-2]),
         _vector("key_trailing", read, encoding, good, public_key=key + "00"),
-        _vector("key_version", read, encoding, good, public_key=key.replace("31", "32", 1)),
+        _vector("key_version_1", read, material, good, public_key=_version(key, "1")),
+        _vector("key_version_3", read, encoding, good, public_key=_version(key, "3")),
         _vector("passphrase", "unseal", material, good, passphrase=(PASSPHRASE + b"!").hex()),
         _vector("sealed_truncated", "unseal", material, good, sealed_share=sealed[:-2]),
         _vector("sealed_foreign", "unseal", material, good, sealed_share=key),
+        _vector("sealed_version_1", "unseal", material, good, sealed_share=_version(sealed, "1")),
     ]
+
+
+def _version(material: str, number: str) -> str:
+    """The same bytes under the tag of another version."""
+    return material.replace(b" 2\n".hex(), f" {number}\n".encode().hex(), 1)
 
 
 def _bad_ballots(good: dict[str, Any], public: PublicKey) -> list[Any]:
@@ -185,6 +191,14 @@ def _bad_ballots(good: dict[str, Any], public: PublicKey) -> list[Any]:
 
     read, verify, group = "read_ciphertexts", "verify_ballot", "GroupElementError"
     proof = good["ballot_proof"]
+    size = (public.modulus_bits + 7) // 8
+    tag = proof[: -4 * size]
+
+    def parts(commitment: mpz, response: mpz) -> str:
+        return tag + (commitment.to_bytes(size, "big") + response.to_bytes(size, "big")).hex()
+
+    shown = BallotProof.from_bytes(public, bytes.fromhex(proof))
+    a, z = shown.commitment, shown.response
     plaintext = mpz(good["plaintexts"][0], 16)
     overflow = (plaintext + (1 << public.plaintext_bits)).digits(16)
     return [
@@ -199,6 +213,13 @@ def _bad_ballots(good: dict[str, Any], public: PublicKey) -> list[Any]:
         _vector("ballot_context", verify, "ProofError", good, context=b"teacher 2".hex()),
         _vector("ballot_shifted", verify, "ProofError", good, ciphertexts=first(public.generator)),
         _vector("ballot_proof_cut", verify, "EncodingError", good, ballot_proof=proof[:-2]),
+        _vector("ballot_zeros", verify, group, good, ballot_proof=parts(mpz(0), mpz(0))),
+        _vector("ballot_commitment_n", verify, group, good, ballot_proof=parts(public.modulus, z)),
+        _vector("ballot_response_prime", verify, group, good, ballot_proof=parts(a, PRIMES[0])),
+        _vector("ballot_response", verify, "ProofError", good, ballot_proof=parts(a, z + 1)),
+        _vector(
+            "ballot_version_1", verify, "EncodingError", good, ballot_proof=_version(proof, "1")
+        ),
         _vector("slot", "unpack", "PackingError", good, entry_bound=90),
         _vector(
             "overflow", "unpack", "PackingError", good, plaintexts=[overflow, good["plaintexts"][1]]
@@ -212,9 +233,10 @@ def _bad_shares(good: dict[str, Any], public: PublicKey) -> list[Any]:
         for share in good["decryption_shares"]
     ]
     one, two = shares[0].elements
-    wrong = replace(shares[0], elements=(absolute(one * 4, public.modulus), two))
+    wrong = replace(shares[0], elements=(one * 4 % public.modulus, two))
     swapped = replace(shares[0], elements=(two, one))
     foreign = replace(shares[0], key_id=hashlib.sha256(b"another key").digest())
+    prime = replace(shares[0], elements=(PRIMES[0], two))
 
     def given(*changed: DecryptionShares) -> list[str]:
         return [share.to_bytes(public).hex() for share in changed]
@@ -231,6 +253,13 @@ def _bad_shares(good: dict[str, Any], public: PublicKey) -> list[Any]:
         _vector(
             "share_twice", "open", error, good, decryption_shares=given(shares[1], *shares[1:])
         ),
+        _vector(
+            "share_prime",
+            "open",
+            "GroupElementError",
+            good,
+            decryption_shares=given(prime, *shares[1:]),
+        ),
         _vector("shares_too_few", "open", error, good, decryption_shares=given(*shares[1:])),
     ]
 
@@ -238,9 +267,20 @@ def _bad_shares(good: dict[str, Any], public: PublicKey) -> list[Any]:
 def _bad_openings(good: dict[str, Any]) -> list[Any]:
     one, two = good["openings"]
     changed = one[:-2] + f"{int(one[-2:], 16) ^ 1:02x}"
+    modulus = PRIMES[0] * PRIMES[1]
+    tag = len(b"dppp opening 2\n")
+    end = tag + (modulus.bit_length() + 7) // 8
+
+    def root(value: mpz) -> str:
+        data = bytes.fromhex(one)
+        return (data[:tag] + value.to_bytes(end - tag, "big") + data[end:]).hex()
+
     error = "DecryptionError"
     return [
         _vector("opening_swapped", "verify_opening", error, good, openings=[two, one]),
+        _vector("opening_root_zero", "verify_opening", error, good, openings=[root(mpz(0)), two]),
+        _vector("opening_root_n", "verify_opening", error, good, openings=[root(modulus), two]),
+        _vector("opening_root", "verify_opening", error, good, openings=[root(mpz(4)), two]),
         _vector("opening_plaintext", "verify_opening", error, good, openings=[changed, two]),
         _vector("opening_cut", "verify_opening", "EncodingError", good, openings=[one[:-2], two]),
     ]
@@ -252,7 +292,7 @@ def _bad_paper_share(paper: dict[str, Any]) -> Any:
     first = DecryptionShares.from_bytes(public, bytes.fromhex(paper["decryption_shares"][0]))
     modulus = public.share_modulus
     shift = gmpy2.powmod(public.generator, 9, modulus)
-    shifted = absolute(first.elements[0] * shift, modulus)
+    shifted = first.elements[0] * shift % modulus
     bad = replace(first, elements=(shifted, first.elements[1])).to_bytes(public).hex()
     shares = [bad, *paper["decryption_shares"][1:]]
     return _vector("share_shifted", "open", "DecryptionError", paper, decryption_shares=shares)

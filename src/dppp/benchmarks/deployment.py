@@ -98,7 +98,7 @@ def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
 
 
 def _trust(load: Load) -> Trust:
-    return Trust(teachers=load.teachers, colluders=load.teachers // 5, dropouts=load.teachers // 10)
+    return Trust.with_defaults(load.teachers)
 
 
 def _make(folder: Path, load: Load, key: DealtKey) -> LocalFederation:

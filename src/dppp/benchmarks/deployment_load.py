@@ -86,14 +86,14 @@ class Querier:
         seconds = time.perf_counter() - started
         labels = found.json()["labels"]
         if len(labels) != len(rows) or not all(_is_best(**each) for each in labels):
-            raise LocalFailure("a label is missing, or is not the class with the most counts")
+            raise LocalFailure("a label is missing, flagged, or not the class with the most counts")
         if is_verified:
             verify_transcript(self._client.get(f"{batch}/transcript").content)
         return seconds
 
 
-def _is_best(*, label: str, counts: list[int]) -> bool:
-    return counts[int(label.removeprefix("class "))] == max(counts)
+def _is_best(*, label: str, counts: list[int], flagged: bool) -> bool:
+    return counts[int(label.removeprefix("class "))] == max(counts) and not flagged
 
 
 def _require(answer: httpx.Response, code: int) -> None:

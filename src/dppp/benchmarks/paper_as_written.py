@@ -18,7 +18,7 @@ from dppp.errors import DpppError
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.encryption import Ciphertext, add
 from dppp.paillier.lagrange import interpolate_with_factorial
-from dppp.paillier.randomness import random_element, system_random
+from dppp.paillier.randomness import random_unit, system_random
 from dppp.paillier.structure import generator_logarithm
 
 _SEED = 20211
@@ -56,7 +56,7 @@ def run_paper(workload: Workload, key: DealtKey) -> PaperRun:
     entries = [mpz(entry) for entry in workload.draw_entries(_SEED)[:, 0].tolist()]
 
     def encrypt_all() -> list[Ciphertext]:
-        roots = (random_element(public.modulus, system_random) for _ in entries)
+        roots = (random_unit(public.modulus, system_random) for _ in entries)
         return [
             Ciphertext(
                 gmpy2.powmod(public.generator, entry, square)

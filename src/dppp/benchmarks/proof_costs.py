@@ -37,6 +37,10 @@ class ProofCosts:
         seconds = self.proving + workload.threshold * self.checking_once
         return 1e3 * seconds / self.labels
 
+    def one_teacher(self, workload: Workload) -> float:
+        """Seconds of a teacher that proves its ballot, checks the list and multiplies it."""
+        return self.proving / workload.teachers + self.checking_once + self.multiplying_once
+
 
 def measure_proofs(
     workload: Workload, public: PublicKey, table: BlindingTable, labels: int

@@ -1,6 +1,6 @@
 """The benchmark as one object: what `dppp bench --json` prints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import gmpy2
@@ -8,8 +8,10 @@ import gmpy2
 from dppp.benchmarks.clock import fastest
 from dppp.benchmarks.paper_as_written import run_paper
 from dppp.benchmarks.peers import measure_peers
-from dppp.benchmarks.proof_costs import measure_proofs
+from dppp.benchmarks.proof_costs import ProofCosts, measure_proofs
 from dppp.benchmarks.steps import measure_steps, root_step
+from dppp.benchmarks.supplied_powers import TEACHERS as SHARE_TEACHERS
+from dppp.benchmarks.supplied_powers import measure_supplied_powers
 from dppp.benchmarks.whole_run import Costs, make_ballot, run_batch
 from dppp.benchmarks.workload import Workload
 from dppp.paillier.blinding import BlindingTable
@@ -31,6 +33,7 @@ def run_benchmark(
     *,
     proof_batches: tuple[int, ...] = PROOF_BATCHES,
     scaling_teachers: tuple[int, ...] = SCALING_TEACHERS,
+    share_teachers: tuple[int, ...] = SHARE_TEACHERS,
     with_steps: bool = False,
     with_peers: bool = False,
 ) -> dict[str, object]:
@@ -43,7 +46,18 @@ def run_benchmark(
     paper = run_paper(workload, paper_key)
     paper_ms = 1e3 * workload.classes * paper.costs.everyone
     result = _head(workload, key, table) | _costs(workload, costs, paper_ms)
-    result |= _proofs(workload, key, table, costs, proof_batches)
+    proofs = [
+        measure_proofs(workload, key.public, table, labels)
+        for labels in sorted({workload.labels, *proof_batches})
+    ]
+    result |= _proofs(workload, costs, proofs)
+    result |= measure_supplied_powers(
+        workload,
+        primes,
+        ballot=costs.ballots / workload.teachers / workload.labels,
+        proofs=proofs,
+        teachers=share_teachers,
+    )
     result["share_over_modexp"] = share_over_modexp(key)
     result["teacher_cpu_ms_per_label_by_teachers"] = _scaling(workload, primes, scaling_teachers)
     if with_steps:
@@ -113,26 +127,15 @@ def _costs(workload: Workload, costs: Costs, paper_ms: float) -> dict[str, objec
     }
 
 
-def _proofs(
-    workload: Workload,
-    key: DealtKey,
-    table: BlindingTable,
-    costs: Costs,
-    batches: tuple[int, ...],
-) -> dict[str, object]:
+def _proofs(workload: Workload, costs: Costs, proofs: Sequence[ProofCosts]) -> dict[str, object]:
     """Proofs and the list: made by all, checked by each decrypting teacher."""
-    by_batch = {
-        labels: measure_proofs(workload, key.public, table, labels)
-        for labels in sorted({workload.labels, *batches})
-    }
-    own = by_batch[workload.labels]
+    own = next(measured for measured in proofs if measured.labels == workload.labels)
     sent = costs.ballot_bytes + costs.share_bytes + own.proof_bytes
     listed = workload.teachers * (costs.ballot_bytes + own.proof_bytes)
     return {
         "proof_cpu_ms_per_label": own.everyone_ms_per_label(workload),
         "proof_cpu_ms_per_label_by_batch": {
-            str(labels): measured.everyone_ms_per_label(workload)
-            for labels, measured in by_batch.items()
+            str(measured.labels): measured.everyone_ms_per_label(workload) for measured in proofs
         },
         "proofs_measured": "all ballots proven; one teacher's check of the list, times threshold",
         "list_check_cpu_ms_per_label": 1e3

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from dppp.errors import InputError
 from dppp.paillier.dealer import DealtKey, deal_from_primes
-from dppp.paillier.keys import SHORTEST_MODULUS_BITS, Decryption, PublicKey
+from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.packing import Packing
+from dppp.privacy.trust import Trust
 
 # The noise in a sum is set by epsilon and delta, not by N: so the bound of a sum stays, and each
 # teacher's share of it shrinks as teachers are added. 16 bits are 51 labels of 10 classes at s = 4.
@@ -38,8 +39,8 @@ class Workload:
 
     @property
     def threshold(self) -> int:
-        """The threshold of DESIGN.md, section 4, with its default of N // 5 colluders."""
-        return (self.teachers + self.teachers // 5) // 2 + 1
+        """The threshold ⌊(N + C)/2⌋ + 1 with the default of max(1, N // 5) colluders."""
+        return Trust.with_defaults(self.teachers).threshold
 
     @property
     def entry_bound(self) -> int:
@@ -71,7 +72,7 @@ class Workload:
             threshold=self.threshold,
             s=self.s,
             decryption=decryption,
-            insecure_testing=self.modulus_bits < SHORTEST_MODULUS_BITS,
+            insecure_testing=True,
         )
 
     def draw_entries(self, seed: int) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """`dppp aggregator`: run one, and make tokens for queriers."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,7 @@ def run(*, config: ConfigOption, as_json: LogJsonOption = False) -> None:
 def token(
     *,
     name: Annotated[str, typer.Option(help="The querier that the token is for.")],
+    queries: Annotated[int, typer.Option(help="Queries that it may spend in all.", min=1)],
     out: Annotated[Path, typer.Option(help="A new file for the token, readable by you alone.")],
     as_json: JsonOption = False,
 ) -> None:
@@ -41,13 +43,21 @@ def token(
 
     secret, digest = make_token()
     write_new_files(out.parent, [NewFile(name=out.name, data=f"{secret}\n".encode())])
-    result = {"name": name, "token_file": str(out), "token_sha256": digest}
-    emit(result, as_json=as_json, show=lambda console: _show(console, name, out, digest))
-
-
-def _show(console: Console, name: str, out: Path, digest: str) -> None:
-    console.print(f"Give {out} to {name}, and add to aggregator.toml:\n", soft_wrap=True)
-    console.print(
-        f'\\[\\[queriers]]\nname = "{name}"\ntoken_sha256 = "{digest}"\n# queries = 500',
-        soft_wrap=True,
+    entry = (
+        f'[[queriers]]\nname = {json.dumps(name, ensure_ascii=False)}\ntoken_sha256 = "{digest}"\n'
     )
+    entry += f"queries = {queries}"
+    result = {
+        "name": name,
+        "token_file": str(out),
+        "token_sha256": digest,
+        "queries": queries,
+    }
+    emit(result, as_json=as_json, show=lambda console: _show(console, name, out, entry))
+
+
+def _show(console: Console, name: str, out: Path, entry: str) -> None:
+    console.print(
+        f"Give {out} to {name}, and add to aggregator.toml:\n", soft_wrap=True, markup=False
+    )
+    console.print(entry, soft_wrap=True, markup=False)

@@ -7,7 +7,7 @@ imports are inside the commands, so that `dppp --help` answers at once.
 import csv
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,6 +16,10 @@ from dppp.cli.extras import require_service
 from dppp.cli.federation_tables import describe_federation, show_federation
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
+
+if TYPE_CHECKING:
+    from dppp.service.locations import LedgerFiles
+    from dppp.service.setting_up import SetUp
 
 
 class RoleName(StrEnum):
@@ -42,7 +46,8 @@ def init(
         Path | None, typer.Option(help="A CSV file whose header names the features.")
     ] = None,
     colluders: Annotated[
-        int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5)")
+        int | None,
+        typer.Option(help="Teachers who may collude. (default: teachers // 5, at least 1)"),
     ] = None,
     dropouts: Annotated[
         int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
@@ -86,7 +91,8 @@ def init(
             f"terms       {folder / 'terms.toml'}   to everybody",
             f"authority   {folder / 'authority.key'}   stays here, secret",
             "",
-            "Every organisation runs `dppp join` at home and sends its join-request.json.",
+            "Every organisation runs `dppp join` on its own machine and sends its "
+            "join-request.json.",
         )
 
     emit(result, as_json=as_json, show=show)
@@ -121,7 +127,7 @@ def join(
         _say(
             console,
             f"request      {home / REQUEST}   to the coordinator",
-            f"fingerprint  {request.fingerprint}",
+            f"fingerprint  {request.spoken_fingerprint}",
             "",
             "All other files stay here. The coordinator sees the same fingerprint: compare it by "
             "telephone.",
@@ -149,7 +155,9 @@ def collect(
     ]
 
     def show(console: Console) -> None:
-        lines = [f"{each.fingerprint}  {each.role.value:<10}  {each.name}" for each in joined]
+        lines = [
+            f"{each.spoken_fingerprint}  {each.role.value:<10}  {each.name}" for each in joined
+        ]
         _say(console, *lines, "", "Compare each fingerprint by telephone before you deal the key.")
 
     emit({"joined": rows}, as_json=as_json, show=show)
@@ -168,6 +176,13 @@ def setup(
         typer.Option(help="Where the broker is; repeat it. (default: its hosts, port 4222)"),
     ] = None,
     listen: Annotated[str, typer.Option(help="Broker: where to listen.")] = "0.0.0.0:4222",
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Teacher: the ledger. (default: the only one of this machine and user)"),
+    ] = None,
+    head: Annotated[
+        Path | None, typer.Option(help="Teacher: the file that remembers the ledger's head.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Every organisation: check what the dealer sent, and take it into the home."""
@@ -190,6 +205,7 @@ def setup(
         share=None if share is None else read_file(share),
         servers=server or (),
         listen=listen,
+        ledger=_ledger_files(ledger, head),
     )
     result = {
         "home": str(home),
@@ -200,6 +216,8 @@ def setup(
         "checked": list(done.checked),
         "configuration": str(done.configuration),
         "certificate_valid_until": done.valid_until.isoformat(),
+        "ledger": None if done.ledger is None else str(done.ledger.path),
+        "head": None if done.ledger is None else str(done.ledger.head),
     }
 
     def show(console: Console) -> None:
@@ -209,6 +227,7 @@ def setup(
             "",
             f"configuration  {done.configuration}   read it, and change what is yours",
             f"certificate    valid until {done.valid_until:%Y-%m-%d}",
+            *_about_ledger(done),
         )
 
     emit(result, as_json=as_json, show=show)
@@ -229,6 +248,32 @@ def federation(
     end = Home(folder=file.parent).certificate().not_valid_after_utc if is_in_home else None
     result = describe_federation(found, end)
     emit(result, as_json=as_json, show=lambda console: show_federation(console, found, end))
+
+
+def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
+    from dppp.service.locations import LedgerFiles  # noqa: PLC0415
+
+    if ledger is None and head is None:
+        return None
+    if ledger is None or head is None:
+        raise InputError("give --ledger and --head together: a head is that of one ledger")
+    return LedgerFiles(path=ledger.absolute(), head=head.absolute())
+
+
+def _about_ledger(done: "SetUp") -> list[str]:
+    """Where a teacher counts, and what it says to accept."""
+    if done.ledger is None:
+        return []
+    lines = [f"ledger         {done.ledger.path}", f"its head       {done.ledger.head}", ""]
+    accept = f"dppp teacher accept --config {done.configuration}"
+    if done.ledger.path.exists():
+        return [*lines, "This ledger is there already, and this task is charged to it:", accept]
+    return [
+        *lines,
+        "There is no ledger there yet. If this data was used in another federation, set path and "
+        "head under [ledger] to that ledger. If it never was:",
+        f"{accept} --first-use-of-this-data",
+    ]
 
 
 def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:

@@ -89,7 +89,9 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
     return embed_gateway(
         founded,
         store=MemoryBatchStore(),
-        queriers=[Querier(name=QUERIER, token_sha256=token_sha256, queries=None)],
+        queriers=[
+            Querier(name=QUERIER, token_sha256=token_sha256, queries=show.queries, transcripts=True)
+        ],
         page=True,
         examples=examples,
     )

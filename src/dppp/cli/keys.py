@@ -58,7 +58,7 @@ def deal_key(
     ] = None,
     modulus_bits: Annotated[
         int | None,
-        typer.Option(help="2048 (default) or 3072; 1024 for reproducing the paper only."),
+        typer.Option(help="2048 (default) or 3072."),
     ] = None,
     s: Annotated[
         int | None, typer.Option(help="Damgard-Jurik's s; 1 (default) is Paillier.")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dppp.cli.extras import require_service
 from dppp.cli.files import make_folder, write_bytes
 from dppp.cli.output import JsonOption, emit
-from dppp.errors import InputError
+from dppp.cli.verify import read_task_id
+from dppp.errors import GatewayError, InputError
 
 if TYPE_CHECKING:
-    from dppp.service.asking import Gateway, Labelled, Plan
+    from dppp.protocol.messages import TaskId
+    from dppp.service.asking import Gateway, Labelled, Plan, Released
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -34,8 +37,18 @@ def query(
     token_file: Annotated[
         Path | None, typer.Option(help=f"Your token; else the variable {TOKEN_VARIABLE}.")
     ] = None,
+    receipts: Annotated[
+        Path | None, typer.Option(help="A folder for the receipts, for dppp verify.")
+    ] = None,
     transcripts: Annotated[
-        Path | None, typer.Option(help="A folder for the transcripts, for dppp verify.")
+        Path | None,
+        typer.Option(help="A folder for transcripts, for dppp verify; for auditors' tokens."),
+    ] = None,
+    task_id: Annotated[
+        str | None,
+        typer.Option(
+            "--task", help="The task's id, as a teacher told you; every receipt is checked by it."
+        ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Rows in one batch.", min=1)] = 1_000,
     fresh: Annotated[
@@ -47,11 +60,19 @@ def query(
     require_service()
     from dppp.service.asking import Gateway  # noqa: PLC0415
 
+    keep = _Keep(
+        receipts=receipts,
+        transcripts=transcripts,
+        task_id=None if task_id is None else read_task_id(task_id),
+    )
     with Gateway(gateway, _token(token_file)) as connection:
+        if transcripts is not None:
+            connection.require_transcripts()
         task = connection.task()
         table = _read_rows(rows, task["features"])
         plan = _plan(out, table, batch_size, is_fresh=fresh)
-        labelled, proven = _ask(connection, table, plan, transcripts, is_fresh=fresh)
+        labelled, proven = _ask(connection, table, plan, keep, is_fresh=fresh)
+        _require_signed(len(labelled) - proven, keep, is_fresh=fresh)
         _write_labels(out, labelled, task["classes"])
         plan.finish()
         budget = connection.budget()
@@ -59,44 +80,81 @@ def query(
         "rows": len(labelled),
         "abstained": sum(each.label is None for each in labelled),
         "out": str(out),
+        "receipts": None if receipts is None else str(receipts),
         "transcripts": None if transcripts is None else str(transcripts),
-        "in_transcripts": proven,
+        "in_receipts": proven,
+        "is_verified": keep.task_id is not None,
+        "flagged": sum(each.is_flagged for each in labelled),
         "budget": budget,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, result, budget))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keep:
+    """What is kept of each batch beside its labels, and the task that it must be of."""
+
+    receipts: Path | None
+    transcripts: Path | None
+    task_id: "TaskId | None"
+
+    def take(self, number: int, released: "Released", rows: Sequence[Sequence[float]]) -> int:
+        """Check and keep; how many of the rows have their label in the receipt."""
+        from dppp.protocol.receipt import verify_receipt  # noqa: PLC0415
+        from dppp.service.asking import count_in_receipt  # noqa: PLC0415
+
+        if released.receipt is None:
+            return 0  # all rows were released before
+        if self.task_id is not None:
+            verify_receipt(released.receipt, expected_task=self.task_id)
+        found = count_in_receipt(released.receipt, rows, released.labels)
+        if self.receipts is not None:
+            write_bytes(self.receipts / f"batch-{number:04d}.receipt", released.receipt)
+        if self.transcripts is not None and released.transcript is not None:
+            write_bytes(self.transcripts / f"batch-{number:04d}.transcript", released.transcript)
+        return found
+
+
+def _require_signed(unsigned: int, keep: _Keep, *, is_fresh: bool) -> None:
+    """Refuse labels that stand in no receipt where every one must."""
+    if unsigned and (keep.task_id is not None or is_fresh):
+        raise GatewayError(
+            f"{unsigned:,} labels stand in no receipt, so nobody but the gateway says them; "
+            "nothing was written. Rows that were released before have no receipt: ask for them "
+            "with --fresh, at a charge, or leave out --task"
+        )
 
 
 def _ask(
     gateway: "Gateway",
     table: Sequence[Sequence[float]],
     plan: "Plan",
-    transcripts: Path | None,
+    keep: _Keep,
     *,
     is_fresh: bool,
 ) -> "tuple[list[Labelled], int]":
-    """The labels, and how many of them stand in the transcripts that were kept."""
-    from dppp.service.asking import ask_in_parts, count_in_transcript  # noqa: PLC0415
+    """The labels, and how many of them stand in receipts."""
+    from dppp.service.asking import ask_in_parts  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
     proven = 0
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
         bar = bars.add_task("asking", total=len(table))
-        for number, (part, labels, transcript) in enumerate(
+        for number, released in enumerate(
             ask_in_parts(
                 gateway,
                 table,
                 plan,
                 is_fresh=is_fresh,
+                with_transcripts=keep.transcripts is not None,
                 report=lambda done, words: bars.update(bar, completed=done, description=words),
             ),
             start=1,
         ):
-            labelled += labels
-            if transcripts is not None and transcript is not None:
-                write_bytes(transcripts / f"batch-{number:04d}.transcript", transcript)
-                own = table[part.start : part.start + part.count]
-                proven += count_in_transcript(transcript, own, labels)
+            labelled += released.labels
+            part = released.part
+            proven += keep.take(number, released, table[part.start : part.start + part.count])
     return labelled, proven
 
 
@@ -166,10 +224,18 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
         f"{result['rows']:,} labels in {result['out']} ({result['abstained']:,} abstained).",
         soft_wrap=True,
     )
-    if result["transcripts"] is not None:
+    checked = "was checked" if result["is_verified"] else "was not checked (give --task)"
+    kept = "" if result["receipts"] is None else f", kept in {result['receipts']}"
+    console.print(
+        f"{result['in_receipts']:,} of them stand in receipts{kept}. That teachers of the task you "
+        f"know of signed these {checked}. The others were released before, says the gateway.",
+        soft_wrap=True,
+    )
+    if result["flagged"]:
         console.print(
-            f"{result['in_transcripts']:,} of them stand in the transcripts in "
-            f"{result['transcripts']}.",
+            f"{result['flagged']:,} labels have counts that votes and noise hardly ever give: a "
+            "teacher may have cast more than a vote.",
+            style="red",
             soft_wrap=True,
         )
     console.print(

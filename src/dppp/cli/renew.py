@@ -39,7 +39,7 @@ def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
         _say(
             console,
             f"request      {home / RENEWAL}   to the coordinator",
-            f"fingerprint  {made.fingerprint}",
+            f"fingerprint  {made.spoken_fingerprint}",
             f"certificate  in use until {ends:%Y-%m-%d}",
             "",
             "The coordinator sees the same fingerprint: compare it by telephone.",
@@ -75,8 +75,8 @@ def sign(
 
     def show(console: Console) -> None:
         lines = [
-            f"{each.request.fingerprint}  {out / each.file}   to {each.request.name}, valid until "
-            f"{each.valid_until:%Y-%m-%d}"
+            f"{each.request.spoken_fingerprint}  {out / each.file}   to {each.request.name}, valid "
+            f"until {each.valid_until:%Y-%m-%d}"
             for each in renewed
         ]
         _say(console, *lines, "", "Compare each fingerprint by telephone before you send it.")

@@ -18,13 +18,37 @@ ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, t
 
 
 @app.command()
-def accept(*, config: ConfigOption, as_json: JsonOption = False) -> None:
+def accept(
+    *,
+    config: ConfigOption,
+    is_first_use: Annotated[
+        bool,
+        typer.Option(
+            "--first-use-of-this-data",
+            help="No ledger ever counted this data: begin with nothing spent. Needed once per "
+            "data. Data that was used in another federation belongs in the ledger of that one.",
+        ),
+    ] = False,
+    accept_no_colluders: Annotated[
+        bool,
+        typer.Option(
+            "--accept-no-colluders",
+            help="Accept a task with C = 0. A teacher who also runs the aggregator, or reads along "
+            "with it, knows its own noise: the promise then does not hold against it.",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Agree to the task: its whole price is reserved in the ledger, for good."""
     require_service()
     from dppp.service.acceptance import accept_task  # noqa: PLC0415
     from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
 
-    accepted = accept_task(read_config(config, TeacherConfig))
+    accepted = accept_task(
+        read_config(config, TeacherConfig),
+        accept_no_colluders=accept_no_colluders,
+        is_first_use=is_first_use,
+    )
     task = accepted.federation.task
     result = {
         "teacher": accepted.teacher,

@@ -1,4 +1,4 @@
-"""`dppp verify`: check a release from its transcript, and from the id of the task."""
+"""`dppp verify`: check a release by its receipt or transcript, and by the id of the task."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from dppp.cli.files import read_bytes
 from dppp.cli.output import JsonOption, emit
@@ -13,11 +14,11 @@ from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
-    from dppp.protocol.transcript import Verified
+    from dppp.protocol.receipt import Verified
 
 
 def verify(
-    transcript: Annotated[Path, typer.Argument(help="A transcript file.")],
+    release: Annotated[Path, typer.Argument(help="A receipt or a transcript.")],
     *,
     task_id: Annotated[
         str | None,
@@ -25,11 +26,11 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay a transcript: signatures, proofs, product, opening, labels."""
-    from dppp.protocol.transcript import verify_transcript  # noqa: PLC0415
+    """Check a release: endorsements, opening, labels; of a transcript every ballot too."""
+    from dppp.protocol.transcript import verify_release  # noqa: PLC0415
 
-    expected = None if task_id is None else _read_task_id(task_id)
-    verified = verify_transcript(read_bytes(transcript), expected_task=expected)
+    expected = None if task_id is None else read_task_id(task_id)
+    verified = verify_release(read_bytes(release), expected_task=expected)
     task = verified.task
     result = {
         "verified": True,
@@ -39,6 +40,8 @@ def verify(
         "is_task_expected": expected is not None,
         "teachers": len(task.teachers),
         "ballots": verified.ballots,
+        "endorsements": len(verified.endorsers),
+        "flagged": [each.is_flagged for each in verified.answers],
         "queries": len(verified.answers),
         "labels": [_label(verified, each.label) for each in verified.answers],
         "counts": [list(each.counts) for each in verified.answers],
@@ -48,7 +51,8 @@ def verify(
     emit(result, as_json=as_json, show=lambda console: _show(console, verified, expected))
 
 
-def _read_task_id(text: str) -> "TaskId":
+def read_task_id(text: str) -> "TaskId":
+    """A task's id as people type it."""
     from dppp.protocol.messages import HASH_BYTES, TaskId  # noqa: PLC0415
 
     try:
@@ -70,16 +74,23 @@ def _show(console: Console, verified: "Verified", expected: "TaskId | None") -> 
         console.print(f"[green]✓[/] {check}")
     console.print(
         f"{verified.ballots} of {len(task.teachers)} teachers voted on {len(verified.answers):,} "
-        f"queries of task {task.name!r} (ε = {task.epsilon:g}, δ = {task.delta:g} in total over "
-        f"{task.queries:,} queries)."
+        f"queries of task {escape(repr(task.name))} (ε = {task.epsilon:g}, δ = {task.delta:g} in "
+        f"total over {task.queries:,} queries). {len(verified.endorsers)} of them endorsed this "
+        "list of ballots and no other."
     )
+    if flagged := sum(each.is_flagged for each in verified.answers):
+        console.print(
+            f"{flagged:,} answers have counts that votes and noise hardly ever give: a teacher may "
+            "have cast more than a vote.",
+            style="red",
+        )
     tally = Counter(_label(verified, each.label) or "abstained" for each in verified.answers)
     for name, count in tally.most_common():
-        console.print(f"{count:>8,}  {name}")
+        console.print(f"{count:>8,}  {escape(name)}")
     console.print(f"Task {task.task_id.hex()}", soft_wrap=True, highlight=False)
     if expected is None:
         console.print(
-            "Whether that is the task you know of was not checked, and whoever makes a transcript "
+            "Whether that is the task you know of was not checked, and whoever makes a receipt "
             "can make up its teachers: compare the id with a teacher's, and give it as --task.",
             style="yellow",
             soft_wrap=True,

@@ -14,9 +14,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dppp.experiments.stored_votes import Counts, Labels, StoredVotes
-from dppp.learning.planning import noise_of_all
 from dppp.learning.winning import Race, accuracy_of
-from dppp.privacy.noise import Noise, pmf_of
+from dppp.privacy.noise import Noise, noise_of_all, pmf_of
 from dppp.protocol.release import sum_of_centres
 
 _CELLS = 1 << 16

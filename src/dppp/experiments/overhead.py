@@ -21,8 +21,9 @@ from dppp.federation import Federation, Founded, Reply, deliver_here, found
 from dppp.paillier.blinding import full_blinding
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.paillier.decryption import paper
+from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import add, encrypt, write_ciphertexts
-from dppp.paillier.keys import Decryption, raised_exponent
+from dppp.paillier.keys import Decryption
 from dppp.privacy.calibration import calibrate
 from dppp.protocol.aggregator import Send
 from dppp.protocol.messages import BatchRequest
@@ -74,7 +75,7 @@ def measure_overhead(
 def as_the_paper(teachers: int, modulus_bits: int, classes: int) -> Overhead:
     """One class of one label from votes to the sum; raise if that is wrong."""
     threshold = max(2, 2 * teachers // 3)
-    key = _deal(teachers, threshold, modulus_bits)
+    key = _deal(teachers, threshold, modulus_bits, Decryption.PAPER)
     public = key.public
     entries = [mpz(index % 2) for index in range(teachers)]
     ciphertexts, encryption = _timed(
@@ -82,12 +83,11 @@ def as_the_paper(teachers: int, modulus_bits: int, classes: int) -> Overhead:
     )
     tally, adding = _timed(lambda: add(public, ciphertexts))
     chosen = key.shares[:threshold]
-    exponents = [raised_exponent(public, share) for share in chosen]
     shares, sharing = _timed(
-        lambda: [paper.make_share(public, exponent, tally) for exponent in exponents]
+        lambda: [make_decryption_shares(public, share, [tally]).elements[0] for share in chosen]
     )
     subset = tuple(share.index for share in chosen)
-    total, combining = _timed(lambda: paper.combine(public, tally, subset, shares))
+    total, combining = _timed(lambda: paper.combine(public, subset, shares))
     if total != sum(entries):
         raise DpppError("the sum is wrong; do not trust these times")
     size = len(write_ciphertexts(public, [tally]))
@@ -156,26 +156,28 @@ def _found(teachers: int, modulus_bits: int, classes: int, labels: int) -> Found
     certificate = calibrate(
         "skellam", epsilon=8, delta=1e-5, teachers=teachers, queries=labels, classes=classes
     )
+    return found(
+        name="overhead",
+        class_names=[f"class {number}" for number in range(classes)],
+        features=["record"],
+        certificate=certificate,
+        models=[lambda rows: [int(row[0]) % classes for row in rows]] * teachers,
+        key=_deal(teachers, certificate.trust.threshold, modulus_bits, Decryption.ROOT, s=4),
+    )
+
+
+def _deal(
+    teachers: int, threshold: int, modulus_bits: int, decryption: Decryption, s: int = 1
+) -> DealtKey:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModulusWarning)  # 1024 bits are the paper's
-        return found(
-            name="overhead",
-            class_names=[f"class {number}" for number in range(classes)],
-            features=["record"],
-            certificate=certificate,
-            models=[lambda rows: [int(row[0]) % classes for row in rows]] * teachers,
-            modulus_bits=modulus_bits,
-        )
-
-
-def _deal(teachers: int, threshold: int, modulus_bits: int) -> DealtKey:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModulusWarning)
         return deal(
             teachers=teachers,
             threshold=threshold,
             modulus_bits=modulus_bits,
-            decryption=Decryption.PAPER,
+            s=s,
+            decryption=decryption,
+            insecure_testing=True,
         )
 
 

@@ -42,7 +42,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     n_teachers : how many teachers there are.
     epsilon, delta : the promise for all queries together.
     queries : how many inputs may be asked in all; the same input again is free.
-    colluders, dropouts : who may misbehave; by default n_teachers // 5 and // 10.
+    colluders, dropouts : who may misbehave; by default n_teachers // 5 (at least 1) and // 10.
     noise : "auto", "skellam", "polya", "binomial" or "discrete-gaussian".
     cryptography : False computes the same noisy sums without encryption, for fast experiments.
     abstain_below : answer None where the largest noisy count is below this.

@@ -15,10 +15,9 @@ from sklearn.utils import check_random_state
 
 from dppp.learning.estimator import train_teacher
 from dppp.learning.local_models import hold_out_and_deal, table_model
-from dppp.learning.planning import noise_of_all
 from dppp.learning.votes import count_votes
 from dppp.learning.winning import Race, accuracy_of, accuracy_without_noise
-from dppp.privacy.noise import Noise
+from dppp.privacy.noise import Noise, noise_of_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -32,7 +32,13 @@ from dppp.learning.winning import (
 from dppp.privacy.accounting import least_delta
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Promise
-from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise, Polya, Skellam
+from dppp.privacy.noise import (
+    FAMILIES,
+    Noise,
+    Polya,
+    Skellam,
+    noise_of_all,
+)
 from dppp.privacy.trust import Trust
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -323,17 +329,6 @@ class _Planner:
 def _calibrated(name: str, promise: Promise, trust: Trust) -> Noise:
     """Calibrate once: people change the margin or the target and ask again."""
     return calibrate_for(name, promise, trust).noise
-
-
-def noise_of_all(noise: Noise, teachers: int) -> Noise:
-    """The sum of this many shares of the noise, whatever number it was sized for."""
-    match noise:
-        case Binomial():
-            return Binomial(total_tosses=noise.tosses_per_teacher * teachers, shares=teachers)
-        case DiscreteGaussian() | Skellam():
-            return replace(noise, shares=teachers)
-        case Polya():
-            return replace(noise, shape=noise.share_shape * teachers, shares=teachers)
 
 
 def _shared_among(noise: Noise, shares: int) -> Noise:

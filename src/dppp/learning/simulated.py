@@ -52,7 +52,8 @@ class SimulatedFederation:
         new = tuple(dict.fromkeys(each for each in inputs if fresh or each not in self._known))
         if new:
             self._known.update(zip(new, self._release(new), strict=True))
-        return Outcome(answers=tuple(self._known[each] for each in inputs), transcript=None)
+        answers = tuple(self._known[each] for each in inputs)
+        return Outcome(answers=answers, receipt=None, transcript=None)
 
     def _release(self, inputs: Sequence[bytes]) -> list[Answer]:
         nonce = self._randomness(16)

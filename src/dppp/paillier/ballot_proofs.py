@@ -2,10 +2,10 @@
 
 A ciphertext c determines its root r modulo n with r^(n^s) = c modulo n, and whoever knows r can
 compute the plaintext from c. So it is enough to prove knowledge of the roots, modulo n, as
-Guillou and Quisquater do: no plaintext appears in the proof and the check costs the same for
-every s. The challenge is a vector e_j from the hash of the whole ballot, so one response covers
-every ciphertext (docs/protocol.md, section 4). Bound to a context: task, query and teacher.
-Made by teachers; checked by the aggregator and by every teacher before it decrypts.
+Guillou and Quisquater do (1988): no plaintext appears in the proof and the check costs the same
+for every s. The challenge is a vector e_j from the hash of the whole ballot, so one response covers
+every ciphertext (docs/protocol.md, equations B1 to B4). Bound to a context: task, query and
+teacher. Made by teachers; checked by the aggregator and by every teacher before it decrypts.
 """
 
 import functools
@@ -25,22 +25,22 @@ from dppp.paillier.challenges import (
 )
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute, check_absolute_elements
+from dppp.paillier.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.modexp import power_public, power_secret
 from dppp.paillier.multiexp import multiply_powers
-from dppp.paillier.randomness import RandomBytes, random_bits, random_element, system_random
+from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
 
 # A batch with a false ballot passes with probability 2^-64, against weights that the checker
 # draws anew each time: there is nothing to try out beforehand, and every failure is named.
 BATCH_BITS = 64
-_TAG = b"dppp ballot proof 1\n"
-_DOMAIN = b"dppp ballot proof challenge 1"
+_TAG = b"dppp ballot proof 2\n"
+_DOMAIN = b"dppp ballot proof challenge 2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallotProof:
-    """Commitment and response, elements modulo n up to sign."""
+    """Commitment and response, units modulo n."""
 
     commitment: mpz
     response: mpz
@@ -54,15 +54,19 @@ class BallotProof:
 
     @classmethod
     def from_bytes(cls, public: PublicKey, data: bytes) -> Self:
-        """Read strictly; elements outside the group are refused."""
+        """Read strictly; parts that are not units are refused."""
         length = byte_length(public.modulus)
         reader = Reader(data, tag=_TAG, kind="a ballot proof")
         commitment, response = reader.integer(length), reader.integer(length)
         reader.finish()
-        check_absolute_elements(
-            (commitment, response), public.modulus, public.modulus, what="part of a ballot proof"
-        )
-        return cls(commitment=commitment, response=response)
+        proof = cls(commitment=commitment, response=response)
+        proof.check(public)
+        return proof
+
+    def check(self, public: PublicKey) -> None:
+        """Refuse parts that are not units: with 0 for both, every equation would hold."""
+        parts = (self.commitment, self.response)
+        check_units(parts, public.modulus, public.modulus, what="part of a ballot proof")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,7 @@ def prove_ballot(
     )
     root = multiply_powers([blinding.root for blinding in blindings], challenges, modulus)
     short = power_secret(public.blinding_base, exponent, modulus)
-    return BallotProof(commitment=commitment, response=absolute(mask.root * root * short, modulus))
+    return BallotProof(commitment=commitment, response=mask.root * root * short % modulus)
 
 
 def verify_ballot(public: PublicKey, ballot: ProvenBallot) -> None:
@@ -145,10 +149,7 @@ class _Claim:
             if not ballot.ciphertexts:
                 raise GroupElementError("a ballot without ciphertexts proves nothing")
             residues = check_ciphertexts(public, ballot.ciphertexts)
-            parts = (ballot.proof.commitment, ballot.proof.response)
-            check_absolute_elements(
-                parts, public.modulus, public.modulus, what="part of a ballot proof"
-            )
+            ballot.proof.check(public)
         except GroupElementError as error:
             raise ProofError(
                 f"teacher {ballot.index}'s ballot cannot be checked: {error}",
@@ -178,7 +179,11 @@ def _false_claims(
 
 
 def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) -> bool:
-    """Π (a · Π c_j^e_j)^w = ±(Π v^w)^(n^s) modulo n over all claims, weight w each."""
+    """Π (a · Π c_j^e_j)^w = ±(Π z^w)^(n^s) modulo n over all claims, weight w each.
+
+    Up to sign, whatever the weights: -z gets the same verdict alone, in a batch and in half a one.
+    It proves the same, for as n^s is odd, -1 is an n^s-th power that everybody can take into z.
+    """
     modulus = public.modulus
     bases = [claim.proof.commitment for claim in claims]
     exponents = list(weights)
@@ -189,7 +194,7 @@ def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) 
     responses = [claim.proof.response for claim in claims]
     right = multiply_powers(responses, weights, modulus)
     raised = power_public(right, public.plaintext_modulus, modulus)
-    return absolute(left, modulus) == absolute(raised, modulus)
+    return are_equal_up_to_sign(left, raised, modulus)
 
 
 def _draw_mask(
@@ -197,7 +202,7 @@ def _draw_mask(
 ) -> Blinding:
     """A root that hides Π r_j^e_j: uniform if any root is of full length, h^w otherwise."""
     if any(blinding.root != 1 for blinding in blindings):
-        root = random_element(public.modulus, random_bytes)
+        root = random_unit(public.modulus, random_bytes)
     else:
         root = mpz(1)
     longest = public.modulus_bits // 2 + CHALLENGE_BITS + len(blindings).bit_length()
@@ -206,12 +211,12 @@ def _draw_mask(
 
 
 def _raise_root(public: PublicKey, mask: Blinding) -> mpz:
-    """(root · h^exponent)^(n^s) modulo n, up to sign."""
+    """(root · h^exponent)^(n^s) modulo n."""
     modulus = public.modulus
     short = power_secret(_raised_base(public), mask.exponent, modulus)
     if mask.root == 1:
-        return absolute(short, modulus)
-    return absolute(power_public(mask.root, public.plaintext_modulus, modulus) * short, modulus)
+        return short
+    return power_public(mask.root, public.plaintext_modulus, modulus) * short % modulus
 
 
 @functools.lru_cache(maxsize=8)

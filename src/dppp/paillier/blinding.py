@@ -18,7 +18,7 @@ from gmpy2 import mpz
 
 from dppp.errors import InputError
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.randomness import RandomBytes, random_bits, random_element, system_random
+from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
 from dppp.paillier.structure import lift_root, split_element
 
 # A wider window saves less than it takes to make: a table of this size takes about a second.
@@ -43,8 +43,8 @@ class Blinding:
 
 
 def full_blinding(public: PublicKey, random_bytes: RandomBytes = system_random) -> Blinding:
-    """A blinding with a uniform root of full length and Jacobi symbol 1."""
-    root = random_element(public.modulus, random_bytes)
+    """A blinding with a uniform root of full length."""
+    root = random_unit(public.modulus, random_bytes)
     return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
 
 

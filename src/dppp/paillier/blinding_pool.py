@@ -1,8 +1,11 @@
 """A pool that makes blindings in the background, so that encryption is one multiplication.
 
-Run by teachers, away from the vote.
+Run by teachers, away from the vote. A process that was forked has a copy of the pool, and of its
+blindings, but not of its thread. Two ciphertexts under one blinding show the difference of their
+plaintexts, so the copy hands out none of these: it makes each blinding when it is asked for one.
 """
 
+import os
 import threading
 from collections import deque
 from types import TracebackType
@@ -16,21 +19,22 @@ from dppp.paillier.randomness import RandomBytes, system_random
 class BlindingPool:
     """Keeps up to `capacity` blindings ready; a thread of its own makes them.
 
-    Use it in a ``with`` block, or call `close`: both end the thread. An empty pool is no error;
-    the caller then makes its blinding itself.
+    Use it in a ``with`` block, or call `close`: both end the thread. An empty pool is not an error:
+    the blinding is then made while the caller waits.
     """
 
     def __init__(
         self, table: BlindingTable, *, capacity: int, random_bytes: RandomBytes = system_random
     ) -> None:
         if capacity < 1:
-            raise InputError(f"a pool of {capacity} blindings holds none; give it room for one")
+            raise InputError(f"a pool for {capacity} blindings is too small; give it room for one")
         self._table = table
         self._capacity = capacity
         self._random_bytes = random_bytes
         self._ready: deque[Blinding] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._fill, name="blindings", daemon=True)
         self._thread.start()
 
@@ -46,13 +50,20 @@ class BlindingPool:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return 0 if self._is_forked else len(self._ready)
+
+    @property
+    def _is_forked(self) -> bool:
+        """Whether this is a copy. Nothing of it is used then, its lock least: it may be held."""
+        return os.getpid() != self._process
 
     def take(self) -> Blinding:
         """A blinding that nobody else gets."""
+        if self._is_closed:
+            raise InputError("the pool of blindings is closed; open a new one")
+        if self._is_forked:
+            return self._table.draw(self._random_bytes)
         with self._changed:
-            if self._is_closed:
-                raise InputError("the pool of blindings is closed; open a new one")
             if self._ready:
                 self._changed.notify_all()
                 return self._ready.popleft()
@@ -60,11 +71,16 @@ class BlindingPool:
 
     def wait_until_full(self) -> None:
         """Wait for the background thread to fill the pool."""
+        if self._is_forked:
+            return
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or len(self._ready) >= self._capacity)
 
     def close(self) -> None:
         """End the background thread and forget the blindings."""
+        if self._is_forked:
+            self._is_closed = True
+            return
         with self._changed:
             self._is_closed = True
             self._ready.clear()

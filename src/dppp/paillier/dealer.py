@@ -1,8 +1,9 @@
 """The dealer: makes the modulus, shares the decryption exponent, forgets both.
 
-Run once, by one party, in one process (DESIGN.md, section 6). The dealer knows the key while it
-runs. Its primes and polynomial are local to these functions; Python cannot overwrite integers, so
-run the ceremony in a process of its own that ends, as ``dppp keys deal`` does.
+Run once, by one party, in one process. The dealer knows the key while it runs. Its primes and
+polynomial are local to these functions; Python cannot overwrite integers, so run the ceremony in a
+process of its own that ends, as ``dppp keys deal`` does. Safe primes, the shared exponent and the
+verification keys are those of Shoup (Practical threshold signatures, Eurocrypt 2000).
 """
 
 import warnings
@@ -13,11 +14,11 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import KeyMaterialError, WeakModulusWarning
-from dppp.paillier.groups import absolute
 from dppp.paillier.keys import (
     LARGEST_S,
     LONGEST_MODULUS_BITS,
     SHORTEST_MODULUS_BITS,
+    SHORTEST_TESTING_BITS,
     Decryption,
     KeyShare,
     PublicKey,
@@ -25,7 +26,7 @@ from dppp.paillier.keys import (
 from dppp.paillier.modexp import power_secret
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.primes import safe_prime
-from dppp.paillier.randomness import RandomBytes, random_below, random_element, system_random
+from dppp.paillier.randomness import RandomBytes, random_below, random_unit, system_random
 
 DEFAULT_MODULUS_BITS = 2048
 # A difference of fewer bits would let Fermat's method factor the modulus.
@@ -48,12 +49,22 @@ def deal(
     s: int = 1,
     decryption: Decryption = Decryption.ROOT,
     random_bytes: RandomBytes = system_random,
+    insecure_testing: bool = False,
 ) -> DealtKey:
-    """A new key of which any `threshold` of `teachers` decrypt together."""
-    check_terms(teachers=teachers, threshold=threshold, modulus_bits=modulus_bits, s=s)
-    if modulus_bits < DEFAULT_MODULUS_BITS:
+    """A new key of which any `threshold` of `teachers` decrypt together.
+
+    `insecure_testing` admits a modulus below 2048 bits: for tests, and for the paper's 1024 bits.
+    """
+    check_terms(
+        teachers=teachers,
+        threshold=threshold,
+        modulus_bits=modulus_bits,
+        s=s,
+        insecure_testing=insecure_testing,
+    )
+    if modulus_bits < SHORTEST_MODULUS_BITS:
         warnings.warn(
-            f"a modulus of {modulus_bits} bits is for reproducing the paper only; "
+            f"a modulus of {modulus_bits} bits is for reproducing the paper and for tests only; "
             f"use {DEFAULT_MODULUS_BITS} bits for anything real",
             WeakModulusWarning,
             stacklevel=2,
@@ -66,15 +77,19 @@ def deal(
         s=s,
         decryption=decryption,
         random_bytes=random_bytes,
+        insecure_testing=insecure_testing,
     )
 
 
-def check_terms(*, teachers: int, threshold: int, modulus_bits: int, s: int) -> None:
+def check_terms(
+    *, teachers: int, threshold: int, modulus_bits: int, s: int, insecure_testing: bool = False
+) -> None:
     """Refuse what cannot be dealt before any work is done."""
-    if modulus_bits not in range(SHORTEST_MODULUS_BITS, LONGEST_MODULUS_BITS + 1, 2):
+    shortest = SHORTEST_TESTING_BITS if insecure_testing else SHORTEST_MODULUS_BITS
+    if modulus_bits not in range(shortest, LONGEST_MODULUS_BITS + 1, 2):
         raise KeyMaterialError(
             f"a modulus of {modulus_bits} bits cannot be dealt; "
-            f"choose an even number from {SHORTEST_MODULUS_BITS} to {LONGEST_MODULUS_BITS}"
+            f"choose an even number from {shortest} to {LONGEST_MODULUS_BITS}"
         )
     if not 2 <= threshold <= teachers:
         raise KeyMaterialError(
@@ -111,13 +126,8 @@ def deal_from_primes(
     exponents = _share_out(secret, order, teachers, threshold, random_bytes)
     share_modulus = modulus if decryption == Decryption.ROOT else modulus ** (s + 1)
     base = _random_square(share_modulus, random_bytes)
-    # d_i (root); N!·s_i (paper): what a decryption share is raised to, less its factor 2.
-    factor = mpz(1) if decryption == Decryption.ROOT else gmpy2.fac(teachers)
     verification_keys = map_over_cores(
-        lambda exponent: absolute(
-            power_secret(base, factor * exponent, share_modulus), share_modulus
-        ),
-        exponents,
+        lambda exponent: power_secret(base, exponent, share_modulus), exponents
     )
     public = PublicKey(
         modulus=modulus,
@@ -140,10 +150,10 @@ def deal_from_primes(
 def _decryption_exponent(
     modulus: mpz, half_order: mpz, s: int, decryption: Decryption
 ) -> tuple[mpz, mpz]:
-    """(order, d): what is shared and modulo what, by docs/protocol.md, equations 5 and 9.
+    """(order, d): what is shared and modulo what, by docs/protocol.md, equations 5 and 10.
 
-    The factor 2 is not in d: with d = (2 n^s)⁻¹ a share would be a square root, and one ballot
-    whose blinding has Jacobi symbol -1 would factor the modulus.
+    The factor 2 of a decryption share is not in d: with d = (2 n^s)⁻¹ the root would be a square
+    root, and one ballot whose blinding has Jacobi symbol -1 would factor the modulus.
     """
     power = modulus**s
     if decryption == Decryption.ROOT:
@@ -172,6 +182,9 @@ def _evaluate(coefficients: Sequence[mpz], index: int, order: mpz) -> mpz:
 
 
 def _random_square(modulus: mpz, random_bytes: RandomBytes) -> mpz:
-    """A random square up to sign; it generates the group of squares but for a 2^-1000 chance."""
-    root = random_element(modulus, random_bytes)
-    return absolute(root * root, modulus)
+    """A random square; it generates all squares but for a chance of 2^-1000.
+
+    A true square, never its negative: the sign of v^(d_i) would be the parity of d_i.
+    """
+    root = random_unit(modulus, random_bytes)
+    return root * root % modulus

@@ -1,4 +1,4 @@
-"""Encrypting, adding and re-blinding (paper, Eq. 1 and 2; Damgard-Jurik 2001 for s > 1).
+"""Encrypting and adding (paper, Eq. 1 and 2; Damgard-Jurik 2001 for s > 1).
 
 A ciphertext is a unit modulo n^(s+1). `read_ciphertexts` is the only way in for those of others:
 it refuses whatever is not one. Run by teachers and the aggregator.
@@ -12,7 +12,7 @@ from gmpy2 import mpz
 from dppp.errors import EncodingError, InputError
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.encoding import byte_length
-from dppp.paillier.groups import check_elements
+from dppp.paillier.groups import check_units
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.structure import raise_generator
 
@@ -20,10 +20,12 @@ Ciphertext = NewType("Ciphertext", mpz)
 
 
 def encrypt(public: PublicKey, plaintext: mpz, blinding: Blinding) -> Ciphertext:
-    """(1 + n)^m · blinding: Eq. 1. Needs no exponentiation."""
+    """(1 + n)^m · blinding: Eq. 1. It needs no exponentiation."""
     if not 0 <= plaintext < public.plaintext_modulus:
         raise InputError("a plaintext is outside 0..n^s - 1; pack it with `packing` first")
-    return _blind(public, plaintext, blinding)
+    # The blinding's own power of 1 + n is added to m beforehand.
+    power = raise_generator(public, plaintext + blinding.shift)
+    return Ciphertext(power * blinding.factor % public.ciphertext_modulus)
 
 
 def add(public: PublicKey, ciphertexts: Iterable[Ciphertext]) -> Ciphertext:
@@ -43,17 +45,6 @@ def add_ballots(
     return tuple(add(public, place) for place in zip(*ballots, strict=True))
 
 
-def blind_again(public: PublicKey, ciphertext: Ciphertext, blinding: Blinding) -> Ciphertext:
-    """Another ciphertext of the same plaintext, which nobody can link to the first."""
-    return Ciphertext(ciphertext * _blind(public, mpz(0), blinding) % public.ciphertext_modulus)
-
-
-def _blind(public: PublicKey, plaintext: mpz, blinding: Blinding) -> Ciphertext:
-    """(1 + n)^m times the blinding, whose own power of 1 + n is added to m beforehand."""
-    power = raise_generator(public, plaintext + blinding.shift)
-    return Ciphertext(power * blinding.factor % public.ciphertext_modulus)
-
-
 def write_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> bytes:
     """Their values one after another, each of the length of n^(s+1)."""
     length = byte_length(public.ciphertext_modulus)
@@ -61,11 +52,11 @@ def write_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> b
 
 
 def read_ciphertexts(public: PublicKey, data: bytes) -> tuple[Ciphertext, ...]:
-    """The ciphertexts in `data`, every one of them checked to be in the group."""
+    """The ciphertexts in `data`, each of them checked to be a unit."""
     length = byte_length(public.ciphertext_modulus)
     if not data or len(data) % length:
         raise EncodingError(
-            f"{len(data)} bytes are no whole number of ciphertexts of {length} bytes; "
+            f"{len(data)} bytes are not a whole number of ciphertexts of {length} bytes; "
             "get them again"
         )
     values = tuple(
@@ -77,5 +68,5 @@ def read_ciphertexts(public: PublicKey, data: bytes) -> tuple[Ciphertext, ...]:
 
 
 def check_ciphertexts(public: PublicKey, ciphertexts: Sequence[Ciphertext]) -> tuple[mpz, ...]:
-    """Refuse any ciphertext that is no element, by position; return them modulo n."""
-    return check_elements(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")
+    """Refuse any ciphertext that is not a unit, by its position; return them modulo n."""
+    return check_units(ciphertexts, public.modulus, public.ciphertext_modulus, what="ciphertext")

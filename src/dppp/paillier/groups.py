@@ -1,17 +1,16 @@
-"""The groups in which everything happens, and who is an element.
+"""The group in which everything happens: who is an element, and when two are the same.
 
-Every element has Jacobi symbol 1 modulo n, which anyone can check. As n is a product of two primes
-that are 3 modulo 4, these elements are exactly the squares and their negatives: up to sign they
-form a group of odd order p′q′ (times n^s for ciphertexts) without any element of small order.
-Proofs and batch checks rest on that, and so does the key itself: a blinding of Jacobi symbol -1
-would let teachers who pool their key shares factor n from one opening (docs/protocol.md,
-section 2).
+Everything is a unit modulo n (or n^(s+1)). Each number that another party sent is checked to be in
+its range and to have no common factor with n: a multiple of p or q, or 0, could make an equation
+between products true whatever else stands in it. One gcd of the product tells for a whole list.
 
-Ciphertexts are elements modulo n^(s+1). Roots of blindings, decryption shares, commitments and
-responses are elements *up to sign* and written as the smaller of x and -x.
+The units have elements of order 2, and everybody knows one of them: -1. A check with random weights
+sees it in half of all cases only. So two sides of a ballot's or an opening's equation are compared
+up to sign, alone and in batches alike; what is proven never depends on the sign. Whoever knew
+another element of order 2 could factor n. Share proofs are about squares, which have no sign.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import gmpy2
 from gmpy2 import mpz
@@ -19,36 +18,31 @@ from gmpy2 import mpz
 from dppp.errors import GroupElementError
 
 
-def absolute(value: mpz, modulus: mpz) -> mpz:
-    """The residue without its sign: the smaller of value and -value."""
-    residue = value % modulus
-    return min(residue, modulus - residue)
+def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -> tuple[mpz, ...]:
+    """Refuse a value outside [1, bound) or with a common factor with n; return all modulo n.
 
-
-def check_elements(
-    values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str
-) -> tuple[mpz, ...]:
-    """Refuse a value that is not in [1, bound) or has not Jacobi symbol 1 modulo n.
-
-    Returns the values modulo n. The symbol is 0 for a value that shares a factor with n; the
-    error says nothing about the factor.
+    The error has the position of the first such value. It says nothing about the factor.
     """
     residues = tuple(value % modulus for value in values)
+    if all(0 < value < bound for value in values) and _are_units(residues, modulus):
+        return residues
     for position, (value, residue) in enumerate(zip(values, residues, strict=True)):
-        if not 0 < value < bound:
-            reason = "is outside the group"
-        elif (symbol := gmpy2.jacobi(residue, modulus)) != 1:
-            reason = "is not invertible" if symbol == 0 else "has Jacobi symbol -1"
-        else:
-            continue
-        raise GroupElementError(
-            f"{what} {position} {reason}; refuse what it came from", position=position
-        )
-    return residues
+        is_in_range = 0 < value < bound
+        if not is_in_range or not _are_units((residue,), modulus):
+            reason = "is not invertible" if is_in_range else "is out of range"
+            raise GroupElementError(
+                f"{what} {position} {reason}; refuse what it came from", position=position
+            )
+    raise AssertionError("a product of units is a unit")
 
 
-def check_absolute_elements(
-    values: Sequence[mpz], modulus: mpz, group_modulus: mpz, *, what: str
-) -> None:
-    """Refuse any value that is not an element written as its own absolute value."""
-    check_elements(values, modulus, (group_modulus + 1) // 2, what=what)
+def are_equal_up_to_sign(left: mpz, right: mpz, modulus: mpz) -> bool:
+    """Whether left = right or left = -right."""
+    return (left - right) % modulus == 0 or (left + right) % modulus == 0
+
+
+def _are_units(residues: Iterable[mpz], modulus: mpz) -> bool:
+    product = mpz(1)
+    for residue in residues:
+        product = product * residue % modulus
+    return gmpy2.gcd(product, modulus) == 1

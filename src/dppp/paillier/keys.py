@@ -2,6 +2,10 @@
 
 A key is dealt for one s (Damgard-Jurik 2001; s = 1 is Paillier) and one way of decryption, and its
 id covers both along with everything else that is public. Used by every party.
+
+This is version 2 of keys. Under a key of version 1 the decryption shares were x^(2·d_i), without
+Δ = N! in the exponent, and two colluding teachers could factor the modulus from one batch. A share
+of each kind under one key would be as bad, so material of version 1 is refused.
 """
 
 import functools
@@ -15,19 +19,19 @@ from gmpy2 import mpz
 
 from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
 from dppp.paillier.encoding import Reader, byte_length
-from dppp.paillier.groups import absolute, check_absolute_elements
+from dppp.paillier.groups import check_units
 from dppp.paillier.modexp import power_secret
 
 KeyId = NewType("KeyId", bytes)
 
 KEY_ID_BYTES = 32
-SHORTEST_MODULUS_BITS = 1024
+SHORTEST_MODULUS_BITS = 2048
 SHORTEST_TESTING_BITS = 512
 LONGEST_MODULUS_BITS = 8192
 LARGEST_S = 8
 MOST_TEACHERS = 0xFFFF
-_PUBLIC_TAG = b"dppp public key 1\n"
-_SHARE_TAG = b"dppp key share 1\n"
+_PUBLIC_TAG = b"dppp public key 2\n"
+_SHARE_TAG = b"dppp key share 2\n"
 _TRIAL_DIVISION_LIMIT = 1 << 16
 
 
@@ -45,7 +49,7 @@ _CODES = {Decryption.ROOT: 1, Decryption.PAPER: 2}
 class PublicKey:
     """What every party knows. Integers are gmpy2.mpz.
 
-    `insecure_testing` admits a modulus of 512 bits. It is no part of the encoding, so a short key
+    `insecure_testing` admits a modulus from 512 bits on. It is not in the encoding, so a short key
     cannot be loaded unless the code that loads it asks for one.
     """
 
@@ -90,6 +94,11 @@ class PublicKey:
         return self.plaintext_modulus.bit_length() - 1
 
     @property
+    def factorial(self) -> mpz:
+        """Δ = N!, of all teachers that have a share of the key, however many are present."""
+        return gmpy2.fac(self.teachers)
+
+    @property
     def share_modulus(self) -> mpz:
         """Decryption shares live modulo n (root) or n^(s+1) (paper)."""
         return self.modulus if self.decryption == Decryption.ROOT else self.ciphertext_modulus
@@ -115,12 +124,13 @@ class PublicKey:
     @classmethod
     def from_bytes(cls, data: bytes, *, insecure_testing: bool = False) -> Self:
         """Read a key strictly; whatever is wrong with it is refused by name."""
+        refuse_version_1(data, tag=_PUBLIC_TAG, kind="public key")
         reader = Reader(data, tag=_PUBLIC_TAG, kind="a public key")
         length, s, code = reader.count(2), reader.count(1), reader.count(1)
         teachers, threshold = reader.count(2), reader.count(2)
         ways = {number: way for way, number in _CODES.items()}
         if code not in ways or not 1 <= s <= LARGEST_S:
-            raise EncodingError("a public key names no decryption or no s that is known here")
+            raise EncodingError("a public key has a decryption or an s that is not known here")
         modulus, generator = reader.integer(length), reader.integer(length)
         _check_modulus(modulus, insecure_testing)
         if generator != modulus + 1:
@@ -154,7 +164,7 @@ class KeyShare:
 
     def __post_init__(self) -> None:
         if len(self.key_id) != KEY_ID_BYTES:
-            raise KeyMaterialError("a key share names no key: its key id must be 32 bytes")
+            raise KeyMaterialError("a key share does not name its key: a key id has 32 bytes")
         if not 1 <= self.index <= MOST_TEACHERS:
             raise KeyMaterialError(f"a key share's index is {self.index}; teachers count from 1")
         if self.exponent < 1:
@@ -171,6 +181,7 @@ class KeyShare:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Read what to_bytes wrote."""
+        refuse_version_1(data, tag=_SHARE_TAG, kind="key share")
         reader = Reader(data, tag=_SHARE_TAG, kind="a key share")
         key_id, index = KeyId(reader.take(KEY_ID_BYTES)), reader.count(2)
         exponent = data[len(_SHARE_TAG) + KEY_ID_BYTES + 2 :]
@@ -179,30 +190,30 @@ class KeyShare:
         return cls(key_id=key_id, index=index, exponent=mpz.from_bytes(exponent, "big"))
 
 
-def raised_exponent(public: PublicKey, share: KeyShare) -> mpz:
-    """What a teacher raises squares to: d_i (root), N!·s_i (paper, Eq. 3). Secret."""
+def refuse_version_1(data: bytes, *, tag: bytes, kind: str) -> None:
+    """Refuse key material that was dealt before 0.2.0, with the reason and what to do."""
+    if data.startswith(tag.replace(b"2", b"1")):
+        raise KeyMaterialError(
+            f"this {kind} was dealt before 0.2.0 and is unsafe: two colluding teachers could "
+            "factor its modulus; deal a new key with 'dppp keys deal', and treat ballots that "
+            "were sealed under the old one as readable"
+        )
+
+
+def check_belongs(public: PublicKey, share: KeyShare) -> None:
+    """Refuse a share of another key, or of a teacher that the key does not have."""
     if share.key_id != public.key_id:
         raise KeyMaterialError("this key share belongs to another key; use the share of this key")
     if share.index > public.teachers:
         raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
-    if public.decryption == Decryption.ROOT:
-        return share.exponent
-    return gmpy2.fac(public.teachers) * share.exponent
 
 
 def check_key_share(public: PublicKey, share: KeyShare) -> None:
     """Refuse a share that does not fit its verification key. Run by a teacher that loads one."""
-    exponent, modulus = raised_exponent(public, share), public.share_modulus
-    power = absolute(power_secret(public.verification_base, exponent, modulus), modulus)
+    check_belongs(public, share)
+    power = power_secret(public.verification_base, share.exponent, public.share_modulus)
     if power != public.verification_keys[share.index - 1]:
         raise KeyMaterialError("this key share does not fit the public key; ask the dealer for it")
-
-
-def raised_exponent_bits(public: PublicKey) -> int:
-    """A public bound on the length of `raised_exponent`."""
-    if public.decryption == Decryption.ROOT:
-        return public.modulus_bits
-    return gmpy2.fac(public.teachers).bit_length() + public.ciphertext_modulus.bit_length()
 
 
 def _check_numbers(key: PublicKey) -> None:
@@ -242,15 +253,18 @@ def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
 
 
 def _check_elements(key: PublicKey) -> None:
-    """Bases and verification keys are elements of the group, not ±1, and all different."""
+    """Bases and verification keys are units, not ±1, and all different.
+
+    That they are squares cannot be seen without the primes; it rests on the dealer.
+    """
+    bases = (key.verification_base, *key.verification_keys)
     try:
-        bases = (key.verification_base, *key.verification_keys)
-        check_absolute_elements([key.blinding_base], key.modulus, key.modulus, what="blinding base")
-        check_absolute_elements(bases, key.modulus, key.share_modulus, what="verification key")
+        check_units([key.blinding_base], key.modulus, key.modulus, what="blinding base")
+        check_units(bases, key.modulus, key.share_modulus, what="verification key")
     except GroupElementError as error:
         raise KeyMaterialError(f"a public key is damaged: {error}") from error
-    if 1 in (key.blinding_base, *bases):
-        raise KeyMaterialError("a base or a verification key is 1; get the key again")
+    if {1, key.modulus - 1, key.share_modulus - 1} & {key.blinding_base, *bases}:
+        raise KeyMaterialError("a base or a verification key is 1 or -1; get the key again")
     if len(set(bases)) != len(bases):
         raise KeyMaterialError("two teachers have the same verification key; get the key again")
 

@@ -29,9 +29,9 @@ def random_below(bound: mpz, random_bytes: RandomBytes) -> mpz:
             return drawn
 
 
-def random_element(modulus: mpz, random_bytes: RandomBytes) -> mpz:
-    """A uniform residue of Jacobi symbol 1: for an n like ours, plus or minus a random square."""
+def random_unit(modulus: mpz, random_bytes: RandomBytes) -> mpz:
+    """A uniform residue that has an inverse."""
     while True:
         drawn = random_below(modulus, random_bytes)
-        if gmpy2.jacobi(drawn, modulus) == 1:
+        if gmpy2.gcd(drawn, modulus) == 1:
             return drawn

@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from dppp.errors import EncodingError, KeyMaterialError
 from dppp.paillier.encoding import Reader
-from dppp.paillier.keys import KEY_ID_BYTES, KeyId, KeyShare
+from dppp.paillier.keys import KEY_ID_BYTES, KeyId, KeyShare, refuse_version_1
 from dppp.paillier.randomness import RandomBytes, system_random
 
 SHORTEST_SECRET_BYTES = 8
 DEFAULT_COST_LOG2 = 17
 # Less is too cheap to guess against; more would let a forged file exhaust our memory.
 _COSTS_LOG2 = range(14, 21)
-_TAG = b"dppp sealed share 1\n"
+_TAG = b"dppp sealed share 2\n"
 _SALT_BYTES = 16
 _NONCE_BYTES = 12
 _HEADER_BYTES = len(_TAG) + 1 + _SALT_BYTES + _NONCE_BYTES + KEY_ID_BYTES + 2
@@ -82,6 +82,7 @@ def unseal_share(data: bytes, secret: bytes) -> KeyShare:
 
 def read_header(data: bytes) -> SealedHeader:
     """The header of a sealed share; unauthenticated until the share is opened."""
+    refuse_version_1(data, tag=_TAG, kind="sealed share")
     try:
         reader = Reader(data, tag=_TAG, kind="a sealed share")
         header = SealedHeader(

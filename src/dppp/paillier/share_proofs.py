@@ -1,9 +1,11 @@
-"""Proofs that decryption shares are right: equality of discrete logarithms, after Shoup.
+"""Proofs that decryption shares are right: equality of discrete logarithms, after Shoup 2000.
 
 One proof covers all shares of a teacher in a batch. With weights ρ_j from the hash of the whole
-statement, X = Π c_j^(2ρ_j) and S = Π share_j^(ρ_j), it shows that S is to X as the teacher's
-verification key is to the verification base (docs/protocol.md, section 5). Asked for only when
-shares do not open (root), or always (paper).
+statement, X = Π c_j^(4Δρ_j) and S = Π share_j^(2ρ_j), it shows that S is to X as the teacher's
+verification key v_i is to the verification base v (docs/protocol.md, equations S1 to S5). All four
+are squares, so nothing here has a sign. A share times -1 passes: combining squares it anyway. The
+proof names culprits and no more: an opening is checked without it. Asked for only when shares do
+not open (root), or always (paper). Made by teachers, checked by whoever combines.
 """
 
 from collections.abc import Sequence
@@ -23,15 +25,15 @@ from dppp.paillier.challenges import (
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
-from dppp.paillier.groups import absolute, check_absolute_elements
-from dppp.paillier.keys import KeyShare, PublicKey, raised_exponent, raised_exponent_bits
-from dppp.paillier.modexp import power_secret
+from dppp.paillier.groups import check_units
+from dppp.paillier.keys import KeyShare, PublicKey, check_belongs
+from dppp.paillier.modexp import power_public, power_secret
 from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.randomness import RandomBytes, random_bits, system_random
 
-_TAG = b"dppp share proof 1\n"
-_WEIGHTS_DOMAIN = b"dppp share proof weights 1"
-_CHALLENGE_DOMAIN = b"dppp share proof challenge 1"
+_TAG = b"dppp share proof 2\n"
+_WEIGHTS_DOMAIN = b"dppp share proof weights 2"
+_CHALLENGE_DOMAIN = b"dppp share proof challenge 2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +77,15 @@ def prove_shares(
     random_bytes: RandomBytes = system_random,
 ) -> ShareProof:
     """The teacher's proof that its shares were made with its share of the key."""
-    exponent = raised_exponent(public, key_share)
+    check_belongs(public, key_share)
     statement = _Statement.of(public, ciphertexts, shares, context)
     mask = random_bits(_mask_bits(public), random_bytes)
     modulus = public.share_modulus
     commitments = [
-        absolute(power_secret(base, mask, modulus), modulus)
-        for base in (public.verification_base, statement.base)
+        power_secret(base, mask, modulus) for base in (public.verification_base, statement.base)
     ]
     challenge = statement.challenge(public, commitments)
-    return ShareProof(challenge=challenge, response=mask + challenge * exponent)
+    return ShareProof(challenge=challenge, response=mask + challenge * key_share.exponent)
 
 
 def verify_shares(
@@ -100,7 +101,7 @@ def verify_shares(
     key = public.verification_keys[shares.index - 1]
     modulus = public.share_modulus
     commitments = [
-        absolute(multiply_powers(pair, (proof.response, -proof.challenge), modulus), modulus)
+        multiply_powers(pair, (proof.response, -proof.challenge), modulus)
         for pair in ((public.verification_base, key), (statement.base, statement.product))
     ]
     too_long = proof.response.bit_length() > 8 * _response_bytes(public)
@@ -114,7 +115,7 @@ def verify_shares(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Statement:
-    """X² and S of a batch, and the hash of all that they came from."""
+    """X and S of a batch, and the hash of all that they came from."""
 
     seed: bytes
     base: mpz
@@ -138,11 +139,12 @@ class _Statement:
         weights = expand_challenges(seed, len(ciphertexts))
         modulus = public.share_modulus
         residues = [ciphertext % modulus for ciphertext in ciphertexts]
-        combined = multiply_powers(residues, weights, modulus)
+        product = multiply_powers(residues, weights, modulus)
+        combined = multiply_powers(shares.elements, weights, modulus)
         return cls(
             seed=seed,
-            base=combined * combined % modulus,
-            product=multiply_powers(shares.elements, weights, modulus),
+            base=power_public(product, 4 * public.factorial, modulus),
+            product=combined * combined % modulus,
         )
 
     def challenge(self, public: PublicKey, commitments: Sequence[mpz]) -> mpz:
@@ -163,18 +165,17 @@ def _check_shares(
             culprits=(shares.index,),
         )
     try:
-        check_absolute_elements(
-            shares.elements, public.modulus, public.share_modulus, what="decryption share"
-        )
+        check_units(shares.elements, public.modulus, public.share_modulus, what="decryption share")
     except GroupElementError as error:
         raise ProofError(
-            f"teacher {shares.index} sent no element of the group: {error}",
+            f"teacher {shares.index} sent a decryption share that is not one: {error}",
             culprits=(shares.index,),
         ) from error
 
 
 def _mask_bits(public: PublicKey) -> int:
-    return raised_exponent_bits(public) + CHALLENGE_BITS + MASK_BITS
+    """Longer than challenge · exponent by MASK_BITS: d_i is below n, and s_i below n^(s+1)."""
+    return public.share_modulus.bit_length() + CHALLENGE_BITS + MASK_BITS
 
 
 def _response_bytes(public: PublicKey) -> int:

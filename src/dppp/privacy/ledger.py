@@ -3,7 +3,8 @@
 A teacher fixes a cap (ε, δ) for each of its data ids, reserves the whole cost of tasks when it
 accepts them, and charges each batch of queries as it answers. A charge is stored together with its
 ballot before the ballot leaves, so a repeated batch gets the stored bytes and costs nothing. The
-ballot list that a teacher helped to open is kept in the same place: one list for each batch, ever.
+ballot list that a teacher endorsed is kept in the same place, one for each batch, ever; so is the
+answer by which it helped to open that list.
 
 Storage is handed in (ledger_store.py). Every call is one exclusive transaction in which the book
 (ledger_book.py) first reads what others appended, so any number of threads and processes may share
@@ -23,9 +24,10 @@ from dppp.privacy.ledger_records import (
     Cap,
     Charge,
     Digest,
+    EndorsedList,
+    GivenAnswer,
     Opening,
     Record,
-    ServedList,
     content_digest,
 )
 from dppp.privacy.ledger_store import HeadMemory, LedgerStore, Transaction
@@ -127,23 +129,43 @@ class Ledger:
             batch = turn.book.batches.get(batch_id)
             return None if batch is None else turn.read(batch.ballot)
 
-    def record_list(self, batch_id: bytes, list_hash: bytes, share: bytes) -> bytes:
-        """Keep the ballot list served for a batch and the decryption share; returns the stored."""
-        served = ServedList(batch_id=batch_id, list_hash=list_hash, share=Digest.of(share))
+    def record_endorsement(self, batch_id: bytes, list_hash: bytes, endorsement: bytes) -> bytes:
+        """Keep the one list of a batch and the endorsement of it; returns the stored one."""
+        record = EndorsedList(
+            batch_id=batch_id, list_hash=list_hash, endorsement=Digest.of(endorsement)
+        )
         with self._turn() as turn:
-            if turn.append_once(served, share):
-                return share
-            return turn.read(turn.book.batches[batch_id].share)
+            if turn.append_once(record, endorsement):
+                return endorsement
+            return turn.read(turn.book.batches[batch_id].endorsement)
 
-    def find_share(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
-        """The decryption share given for this list; None when no list of the batch was served.
+    def find_endorsement(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
+        """The endorsement of this list; None when no list of the batch was endorsed.
 
-        Another list, or a batch without own ballot, is refused as in `record_list`.
+        Another list, or a batch without a ballot of this teacher, is refused.
         """
         with self._turn() as turn:
-            if not turn.book.is_served(batch_id, list_hash):
+            if not turn.book.is_endorsed(batch_id, list_hash):
                 return None
-            return turn.read(turn.book.batches[batch_id].share)
+            return turn.read(turn.book.batches[batch_id].endorsement)
+
+    def record_answer(self, batch_id: bytes, list_hash: bytes, answer: bytes) -> bytes:
+        """Keep what is given to open the endorsed list; returns the stored answer."""
+        record = GivenAnswer(batch_id=batch_id, list_hash=list_hash, answer=Digest.of(answer))
+        with self._turn() as turn:
+            if turn.append_once(record, answer):
+                return answer
+            return turn.read(turn.book.batches[batch_id].answer)
+
+    def find_answer(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
+        """The answer given for this list; None when there is none yet.
+
+        A list that was not endorsed is refused as in `record_answer`.
+        """
+        with self._turn() as turn:
+            if not turn.book.is_answered(batch_id, list_hash):
+                return None
+            return turn.read(turn.book.batches[batch_id].answer)
 
     def summary(self) -> Summary:
         """What was reserved and answered, for `dppp ledger show`."""

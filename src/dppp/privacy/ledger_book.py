@@ -8,7 +8,9 @@ own exception; when a stored record breaks them, the ledger is damaged.
     cap           one for each data id, for good
     reservation   new tasks; what is reserved on the data id stays within its cap
     charge        task reserved, queries left, query ids in no other batch
-    list          one for each batch that has a charge
+    endorsement   one list for each batch that has a charge
+    answer        one for the endorsed list of a batch
+    list          what 0.1.0 wrote instead of these two; read, never written
 """
 
 import hashlib
@@ -26,6 +28,7 @@ from dppp.errors import (
     InputError,
     LedgerDamaged,
     LedgerRolledBack,
+    ListNotEndorsed,
     QueriesExhausted,
     QueryReused,
     Refusal,
@@ -40,6 +43,8 @@ from dppp.privacy.ledger_records import (
     Cap,
     Charge,
     Digest,
+    EndorsedList,
+    GivenAnswer,
     Opening,
     Record,
     Reservation,
@@ -75,13 +80,14 @@ class TaskAccount:
 
 @dataclass(slots=True, kw_only=True)
 class BatchAccount:
-    """An answered batch: its ballot, and the list that was served for it, if any."""
+    """A batch with a ballot: the one list that was endorsed for it, and the answer, if any."""
 
     task_id: bytes
     queries_hash: bytes
     ballot: Kept
     list_hash: bytes | None = None
-    share: Kept | None = None
+    endorsement: Kept | None = None
+    answer: Kept | None = None
 
 
 class Book:
@@ -138,8 +144,10 @@ class Book:
                 return self._is_reserved(record)
             case Charge():
                 return self.is_charged(record.task_id, record.batch_id, record.query_ids)
-            case ServedList():
-                return self.is_served(record.batch_id, record.list_hash)
+            case EndorsedList() | ServedList():
+                return self.is_endorsed(record.batch_id, record.list_hash)
+            case GivenAnswer():
+                return self.is_answered(record.batch_id, record.list_hash)
 
     def is_charged(self, task_id: bytes, batch_id: bytes, query_ids: tuple[bytes, ...]) -> bool:
         """Whether this batch was answered before; a refusal when it may not be."""
@@ -155,8 +163,8 @@ class Book:
             )
         return True
 
-    def is_served(self, batch_id: bytes, list_hash: bytes) -> bool:
-        """Whether this list was served before; a refusal when another one was."""
+    def is_endorsed(self, batch_id: bytes, list_hash: bytes) -> bool:
+        """Whether this list was endorsed before; a refusal when another one was."""
         batch = self.batches.get(batch_id)
         if batch is None:
             raise BallotUnknown(
@@ -165,13 +173,28 @@ class Book:
             )
         if batch.list_hash is None:
             return False
+        if batch.endorsement is None:
+            raise SecondList(
+                f"list {short(batch.list_hash)} of batch {short(batch_id)} was opened by an "
+                "earlier version, which knew no endorsements, and nothing more is given for that "
+                "batch; ask the queries again in a new batch"
+            )
         if batch.list_hash != list_hash:
             raise SecondList(
-                f"list {short(batch.list_hash)} was served for batch {short(batch_id)}, and "
+                f"list {short(batch.list_hash)} was endorsed for batch {short(batch_id)}, and "
                 f"{short(list_hash)} is another one: the difference of two lists would show single "
                 "votes; send the first list, or ask the queries again in a new batch"
             )
         return True
+
+    def is_answered(self, batch_id: bytes, list_hash: bytes) -> bool:
+        """Whether this list was answered before; a refusal unless it is the endorsed one."""
+        if not self.is_endorsed(batch_id, list_hash):
+            raise ListNotEndorsed(
+                f"list {short(list_hash)} of batch {short(batch_id)} was not endorsed by this "
+                "teacher, so it gives nothing to open it; send the list itself first"
+            )
+        return self.batches[batch_id].answer is not None
 
     def refuse_look_alike(self, data_id: str) -> None:
         """Refuse a data id that people would read as one that has a cap: it would get a second.
@@ -190,7 +213,8 @@ class Book:
         if self.teacher not in (None, opening.teacher):
             raise WrongTeacher(
                 f"this is the ledger of {self.teacher}, not of {opening.teacher}; every teacher "
-                "keeps its own: correct the path or the name in the configuration"
+                f"keeps its own. If both are one organisation, join as {self.teacher}. Otherwise "
+                "give this teacher files of its own: path and head under [ledger] in teacher.toml"
             )
         return self.teacher is not None
 
@@ -270,10 +294,15 @@ class Book:
                     self.tasks[task.task_id] = TaskAccount(task=task, reservation=record)
             case Charge():
                 self._take_in_charge(record, index)
-            case ServedList():
+            case EndorsedList():
                 batch = self.batches[record.batch_id]
                 batch.list_hash = record.list_hash
-                batch.share = Kept(index=index, digest=record.share)
+                batch.endorsement = Kept(index=index, digest=record.endorsement)
+            case GivenAnswer():
+                kept = Kept(index=index, digest=record.answer)
+                self.batches[record.batch_id].answer = kept
+            case ServedList():
+                self.batches[record.batch_id].list_hash = record.list_hash
 
     def _take_in_charge(self, charge: Charge, index: int) -> None:
         account = self.tasks[charge.task_id]

@@ -1,8 +1,8 @@
-"""What a ledger writes down: five kinds of records, and their canonical bytes.
+"""What a ledger writes down: its kinds of records, and their canonical bytes.
 
 A payload is JSON with sorted keys, no spaces, ASCII only; whole numbers and text, bytes as
-hexadecimal. A ballot or a decryption share may be megabytes and lies beside its record, which
-covers it by size and SHA-256.
+hexadecimal. A ballot or an answer may be megabytes and lies beside its record, which covers it by
+size and SHA-256.
 """
 
 import hashlib
@@ -97,8 +97,34 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndorsedList:
+    """The one ballot list of a batch that the teacher endorsed, with its endorsement."""
+
+    batch_id: bytes
+    list_hash: bytes
+    endorsement: Digest
+
+    def __post_init__(self) -> None:
+        _require_id("batch id", self.batch_id)
+        _require_id("list hash", self.list_hash)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnswer:
+    """What the teacher gave to open the list that it endorsed."""
+
+    batch_id: bytes
+    list_hash: bytes
+    answer: Digest
+
+    def __post_init__(self) -> None:
+        _require_id("batch id", self.batch_id)
+        _require_id("list hash", self.list_hash)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServedList:
-    """The one ballot list of a batch for which the teacher gave its decryption share."""
+    """A list opened before 0.2.0, when there were no endorsements. Read, never written."""
 
     batch_id: bytes
     list_hash: bytes
@@ -109,7 +135,7 @@ class ServedList:
         _require_id("list hash", self.list_hash)
 
 
-Record = Opening | Cap | Reservation | Charge | ServedList
+Record = Opening | Cap | Reservation | Charge | EndorsedList | GivenAnswer | ServedList
 
 
 def content_digest(record: Record) -> Digest | None:
@@ -117,13 +143,17 @@ def content_digest(record: Record) -> Digest | None:
     match record:
         case Charge():
             return record.ballot
+        case EndorsedList():
+            return record.endorsement
+        case GivenAnswer():
+            return record.answer
         case ServedList():
             return record.share
         case _:
             return None
 
 
-def encode_record(record: Record) -> tuple[str, bytes]:
+def encode_record(record: Record) -> tuple[str, bytes]:  # noqa: PLR0911 - one for each kind
     """Kind and payload."""
     match record:
         case Opening():
@@ -139,12 +169,16 @@ def encode_record(record: Record) -> tuple[str, bytes]:
             queries = [query_id.hex() for query_id in record.query_ids]
             fields = {**ids, "query_ids": queries, "ballot": _digest(record.ballot)}
             return "charge", canonical_json(fields)
+        case EndorsedList():
+            endorsement = _digest(record.endorsement)
+            return "endorsement", canonical_json({**_ids(record), "endorsement": endorsement})
+        case GivenAnswer():
+            return "answer", canonical_json({**_ids(record), "answer": _digest(record.answer)})
         case ServedList():
-            ids = {"batch_id": record.batch_id.hex(), "list_hash": record.list_hash.hex()}
-            return "list", canonical_json({**ids, "share": _digest(record.share)})
+            return "list", canonical_json({**_ids(record), "share": _digest(record.share)})
 
 
-def decode_record(kind: str, payload: bytes) -> Record:
+def decode_record(kind: str, payload: bytes) -> Record:  # noqa: PLR0911 - one for each kind
     """The record of a payload; KeyError, TypeError, ValueError or InputError when it is none."""
     try:
         data = json.loads(payload)
@@ -167,12 +201,12 @@ def decode_record(kind: str, payload: bytes) -> Record:
                 query_ids=tuple(bytes.fromhex(query_id) for query_id in data["query_ids"]),
                 ballot=_read_digest(data["ballot"]),
             )
+        case "endorsement":
+            return EndorsedList(**_read_ids(data), endorsement=_read_digest(data["endorsement"]))
+        case "answer":
+            return GivenAnswer(**_read_ids(data), answer=_read_digest(data["answer"]))
         case "list":
-            return ServedList(
-                batch_id=bytes.fromhex(data["batch_id"]),
-                list_hash=bytes.fromhex(data["list_hash"]),
-                share=_read_digest(data["share"]),
-            )
+            return ServedList(**_read_ids(data), share=_read_digest(data["share"]))
         case _:
             raise ValueError(f"kind {kind!r} is unknown")
 
@@ -180,6 +214,14 @@ def decode_record(kind: str, payload: bytes) -> Record:
 def canonical_json(data: Mapping[str, Any]) -> bytes:
     """One value, one text."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _ids(record: EndorsedList | GivenAnswer | ServedList) -> dict[str, object]:
+    return {"batch_id": record.batch_id.hex(), "list_hash": record.list_hash.hex()}
+
+
+def _read_ids(data: Mapping[str, Any]) -> dict[str, bytes]:
+    return {name: bytes.fromhex(data[name]) for name in ("batch_id", "list_hash")}
 
 
 def _budget(budget: Budget) -> dict[str, int]:

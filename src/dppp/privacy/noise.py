@@ -272,6 +272,17 @@ LONGEST_REACH = 2**23
 """Values on either side of the centre that are worked out, in some hundred megabytes."""
 
 
+def noise_of_all(noise: Noise, teachers: int) -> Noise:
+    """The sum of this many shares of the noise, whatever number it was sized for."""
+    match noise:
+        case Binomial():
+            return Binomial(total_tosses=noise.tosses_per_teacher * teachers, shares=teachers)
+        case DiscreteGaussian() | Skellam():
+            return replace(noise, shares=teachers)
+        case Polya():
+            return replace(noise, shape=noise.share_shape * teachers, shares=teachers)
+
+
 def pmf_of(noise: Noise) -> Pmf:
     """The masses of the sum of the shares; refuses what would take all time and memory."""
     require_narrow(noise, LONGEST_REACH)

@@ -29,24 +29,27 @@ class Trust:
         if self.honest_shares < 1:
             raise InputError(
                 f"colluders + dropouts must be below teachers, got {self.colluders} + "
-                f"{self.dropouts} of {self.teachers}; lower one of them or add teachers"
+                f"{self.dropouts} of {self.teachers}; {self._what_to_choose()}"
             )
         if self.threshold > self.ballots_needed:
             raise InputError(
                 f"the decryption threshold would be {self.threshold}, but only "
                 f"{self.ballots_needed} of {self.teachers} teachers are sure to answer; "
-                "lower colluders or dropouts"
+                f"{self._what_to_choose()}"
             )
 
     @classmethod
     def with_defaults(
         cls, teachers: int, colluders: int | None = None, dropouts: int | None = None
     ) -> Self:
-        """Take N // 5 colluders and N // 10 dropouts where nothing else is said."""
+        """Take max(1, N // 5) colluders and N // 10 dropouts where nothing else is said.
+
+        With no colluders the promise does not hold against a teacher who also runs the aggregator.
+        """
         _require_count("teachers", teachers)
         return cls(
             teachers=teachers,
-            colluders=teachers // 5 if colluders is None else colluders,
+            colluders=max(1, teachers // 5) if colluders is None else colluders,
             dropouts=teachers // 10 if dropouts is None else dropouts,
         )
 
@@ -69,6 +72,15 @@ class Trust:
     def survives_withholding(self) -> bool:
         """Whether a batch still opens when colluders also withhold their decryption shares."""
         return self.threshold <= self.honest_shares
+
+    def _what_to_choose(self) -> str:
+        """The threshold fits where N is above C + 2 D. Never advises to count on no colluders."""
+        dropouts = (self.teachers - self.colluders - 1) // 2
+        colluders = self.teachers - 2 * self.dropouts - 1
+        advice = [f"lower dropouts to {dropouts}"] if dropouts >= 0 else []
+        advice += [f"lower colluders to {colluders}"] if colluders >= 1 else []
+        fewest = self.colluders + 2 * self.dropouts + 1
+        return ", ".join([*advice, f"{'or ' if advice else ''}have at least {fewest} teachers"])
 
 
 def _require_count(name: str, value: object) -> None:

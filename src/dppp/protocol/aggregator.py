@@ -1,19 +1,19 @@
 """The aggregator: runs batches (batch.py), keeps what must survive, trusted by nobody.
 
-Messages come in with the teacher that the channel says they are from; messages to send come out.
-The clock is handed in as `now`, in seconds. The request, the closed list and the outcome are in the
-store before anything that follows from them is sent: a second list would be refused by every honest
-teacher. After a restart `resume` sends again what was pending; teachers answer from their ledgers.
-Several aggregators may share a store: whoever takes over a batch (`adopt`) goes on with what is in
-it, and whoever comes second to the end takes the first one's outcome.
+Messages come in with the teacher that the channel says they are from; messages to send come out,
+signed with the aggregator's key, which stands in the task. The clock is handed in as `now`, in
+seconds. The request, the closed list and the outcome are in the store before anything that follows
+from them is sent: a second list would be refused by every honest teacher. After a restart `resume`
+sends again what was pending; teachers answer from their ledgers. Several aggregators may share a
+store: whoever takes over a batch (`adopt`) goes on with what is in it, and whoever comes second to
+the end takes the first one's outcome.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dppp.errors import DpppError, InputError, PeerFault
+from dppp.errors import DpppError, InputError, PeerFault, SignatureFault
 from dppp.paillier.keys import PublicKey
-from dppp.protocol.batch import Abort, Batch, Patience, Phase
+from dppp.protocol.batch import Abort, Batch, Patience, Phase, Step
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
@@ -21,11 +21,14 @@ from dppp.protocol.messages import (
     BallotList,
     BatchId,
     BatchRequest,
-    ProofRequest,
+    Endorsement,
+    FromTeacher,
     SignedShareProof,
     SignedShares,
 )
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Answer
+from dppp.protocol.signing import Signer
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
@@ -43,11 +46,12 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a batch is: whose ballots and whose decryption shares have come in."""
+    """How far a batch is: whose ballots, endorsements and decryption shares have come in."""
 
     phase: Phase
     queries: int
     voters: tuple[int, ...]
+    endorsers: tuple[int, ...]
     sharers: tuple[int, ...]
 
 
@@ -59,12 +63,14 @@ class Aggregator:
         *,
         task: Task,
         public: PublicKey,
+        signer: Signer,
         store: BatchStore,
         patience: Patience | None = None,
     ) -> None:
         task.require_key(public)
         self.task = task
         self._public = public
+        self._signer = signer
         self._store = store
         self._patience = patience or Patience()
         self._batches: dict[BatchId, Batch] = {}  # those under way; the store has the others
@@ -78,7 +84,7 @@ class Aggregator:
         decode_inputs([query.input for query in request.queries], len(self.task.features))
         if now > request.deadline:
             raise InputError("the deadline of the request has passed; choose a later one")
-        identifier = Batch(self.task, self._public, request, self._patience).batch_id
+        identifier = self._new_batch(request).batch_id
         self._store.put_once(identifier, _REQUEST, encode(request))
         return self.adopt(identifier, now=now)
 
@@ -86,41 +92,43 @@ class Aggregator:
         """Go on with a batch that is in the store: what has to be asked."""
         if identifier not in self._batches:
             self._restore(identifier, now)
-        return self._pending(self._batches[identifier]) if identifier in self._batches else []
+        batch = self._batches.get(identifier)
+        return [] if batch is None else _sends(batch, batch.wanted())
 
     def receive(self, teacher: int, data: bytes, *, now: int) -> list[Send]:
-        """Take a message from a teacher; a bad one is remembered against it and dropped."""
+        """Take a message from a teacher; a bad one that it signed is remembered against it."""
         if not 1 <= teacher <= self.task.trust.teachers:
             return []  # a stranger's faults must not count as answers
         try:
             batch, message_kind = self._batch_of(data)
         except DpppError:
             return []  # names no batch of ours: nobody to remember it against
-        was_proving, was_asked = batch.is_proving, self._asked(batch)
+        before = batch.wanted()
         try:
             match message_kind:
                 case Ballot.KIND:
                     batch.take_ballot(teacher, data, now=now)
+                case Endorsement.KIND:
+                    batch.take_endorsement(teacher, data, now=now)
                 case SignedShares.KIND:
                     batch.take_shares(teacher, data)
                 case _:
                     batch.take_proof(teacher, data)
+        except SignatureFault:
+            pass  # whoever carries messages could have made it: nobody is blamed, and it is dropped
         except (PeerFault, InputError) as error:
             batch.blame(teacher, str(error))
-        sends = self._advance(batch, now)
-        if batch.phase is not Phase.OPENING:
-            return sends
-        if was_asked and self._asked(batch) > was_asked:  # a fault: replace who failed
-            sends += self._pending(batch)
-        if batch.is_proving and message_kind == SignedShares.KIND:
-            sends += self._ask_for_proofs(batch, (teacher,) if was_proving else batch.sharers)
-        return sends
+        self._advance(batch, now)
+        return _sends(batch, batch.wanted() - before)
 
     def tick(self, now: int) -> list[Send]:
         """Let time pass: close votes and openings whose time has come."""
         sends: list[Send] = []
         for batch in list(self._batches.values()):
-            sends += self._advance(batch, now)
+            before = batch.wanted()
+            batch.ask_all_in_time(now)
+            self._advance(batch, now)
+            sends += _sends(batch, batch.wanted() - before)
         return sends
 
     def resume(self, *, now: int) -> list[Send]:
@@ -137,19 +145,18 @@ class Aggregator:
 
     def remind(self) -> list[Send]:
         """Everything that was asked and not answered, again; for channels that lose messages."""
-        sends: list[Send] = []
-        for batch in self._batches.values():
-            sends += self._pending(batch)
-            if batch.phase is Phase.OPENING and batch.is_proving:
-                sends += self._ask_for_proofs(batch, batch.unproven)
-        return sends
+        return [send for each in self._batches.values() for send in _sends(each, each.wanted())]
 
-    def outcome(self, identifier: BatchId) -> Transcript | Abort | None:
+    def outcome(self, identifier: BatchId) -> Receipt | Abort | None:
         """What a batch came to; None while it is under way, and until the store has it."""
         if identifier in self._batches:
             return None
         stored = self._store.get(identifier, _OUTCOME)
         return None if stored is None else self._learn(stored)
+
+    def transcript(self, identifier: BatchId) -> Transcript | None:
+        """The transcript of a released batch: its receipt with the list of ballots."""
+        return stored_transcript(self._store, identifier)
 
     def refresh(self, identifier: BatchId) -> None:
         """Another aggregator may have ended a batch that is under way here as well."""
@@ -166,7 +173,8 @@ class Aggregator:
             phase=batch.phase,
             queries=len(batch.query_ids),
             voters=batch.voters,
-            sharers=batch.sharers if batch.phase is Phase.OPENING else (),
+            endorsers=batch.endorsers,
+            sharers=batch.sharers,
         )
 
     def faults(self, identifier: BatchId) -> dict[int, str]:
@@ -174,9 +182,9 @@ class Aggregator:
         batch = self._batches.get(identifier)
         return dict(batch.faults) if batch is not None else self._faults.get(identifier, {})
 
-    def learn(self, transcript: Transcript) -> None:
+    def learn(self, receipt: Receipt) -> None:
         """Remember the answers of a release, whoever ran its batch."""
-        for query, answer in zip(transcript.queries, transcript.answers, strict=True):
+        for query, answer in zip(receipt.queries, receipt.answers, strict=True):
             self._answers.setdefault(query.digest, answer)
 
     def known_answer(self, digest: bytes) -> Answer | None:
@@ -185,8 +193,8 @@ class Aggregator:
 
     def _batch_of(self, data: bytes) -> tuple[Batch, str]:
         kind = kind_of(data)
-        kinds: dict[str, type[Ballot | SignedShares | SignedShareProof]] = {
-            each.KIND: each for each in (Ballot, SignedShares, SignedShareProof)
+        kinds: dict[str, type[FromTeacher]] = {
+            each.KIND: each for each in (Ballot, Endorsement, SignedShares, SignedShareProof)
         }
         if kind not in kinds:
             raise InputError(f"an aggregator has no use for a {kind}")
@@ -195,45 +203,23 @@ class Aggregator:
             raise InputError("a message about a batch that is not known here")
         return self._batches[message.batch_id], kind
 
-    def _advance(self, batch: Batch, now: int) -> list[Send]:
-        """Make the transitions whose time has come; store, then say what to send."""
+    def _advance(self, batch: Batch, now: int) -> None:
+        """Make the transitions whose time has come; what is to be sent follows from the store."""
         if batch.batch_id not in self._batches:
-            return []
+            return
         if batch.phase is Phase.VOTING and batch.can_close(now):
             closed = batch.close_voting(now)
             if closed is not None:
                 stored = self._store.put_once(batch.batch_id, _LIST, encode(closed))
-                batch.open_with(decode(stored, BallotList), now=now)
-                return self._pending(batch)
-        if batch.ask_all(now):
-            return self._pending(batch)
+                batch.endorse_with(decode(stored, BallotList), now=now)
         batch.expire(now)
         if batch.outcome is not None:
             self._settle(
                 batch, self._store.put_once(batch.batch_id, _OUTCOME, encode(batch.outcome))
             )
-        return []
 
-    def _pending(self, batch: Batch) -> list[Send]:
-        """What the teachers have to be asked, as far as it has not been answered."""
-        if batch.phase is Phase.VOTING:
-            data = encode(batch.request)
-            waiting = set(range(1, self.task.trust.teachers + 1)) - set(batch.voters)
-        elif batch.phase is Phase.OPENING and batch.ballot_list is not None:
-            data = encode(batch.ballot_list)
-            waiting = set(batch.asked) - set(batch.sharers)
-        else:
-            return []
-        return [Send(teacher=each, data=data) for each in sorted(waiting - set(batch.faults))]
-
-    @staticmethod
-    def _asked(batch: Batch) -> frozenset[int]:
-        return frozenset(batch.asked if batch.phase is Phase.OPENING else ())
-
-    def _ask_for_proofs(self, batch: Batch, teachers: Sequence[int]) -> list[Send]:
-        assert batch.ballot_list is not None
-        data = encode(ProofRequest(ballot_list=encode(batch.ballot_list)))
-        return [Send(teacher=teacher, data=data) for teacher in teachers]
+    def _new_batch(self, request: BatchRequest) -> Batch:
+        return Batch(self.task, self._public, request, self._patience, self._signer)
 
     def _restore(self, identifier: BatchId, now: int) -> None:
         outcome = self._store.get(identifier, _OUTCOME)
@@ -243,10 +229,10 @@ class Aggregator:
         request = self._store.get(identifier, _REQUEST)
         if request is None:
             raise InputError("a batch that is not in the store; send its request first")
-        batch = Batch(self.task, self._public, decode(request, BatchRequest), self._patience)
+        batch = self._new_batch(decode(request, BatchRequest))
         stored_list = self._store.get(identifier, _LIST)
         if stored_list is not None:
-            batch.open_with(decode(stored_list, BallotList), now=now)
+            batch.endorse_with(decode(stored_list, BallotList), now=now)
         self._batches[identifier] = batch
 
     def _settle(self, batch: Batch, stored: bytes) -> None:
@@ -257,10 +243,23 @@ class Aggregator:
             self._faults[batch.batch_id] = dict(batch.faults)
         del self._batches[batch.batch_id]
 
-    def _learn(self, stored: bytes) -> Transcript | Abort:
+    def _learn(self, stored: bytes) -> Receipt | Abort:
         """Read an outcome, and remember the answers in it."""
         if kind_of(stored) == Abort.KIND:
             return decode(stored, Abort)
-        transcript = decode(stored, Transcript)
-        self.learn(transcript)
-        return transcript
+        receipt = decode(stored, Receipt)
+        self.learn(receipt)
+        return receipt
+
+
+def stored_transcript(store: BatchStore, identifier: BatchId) -> Transcript | None:
+    """The transcript of a released batch, put together from the store without reading it."""
+    receipt, ballot_list = store.get(identifier, _OUTCOME), store.get(identifier, _LIST)
+    if receipt is None or ballot_list is None or kind_of(receipt) == Abort.KIND:
+        return None
+    return Transcript(receipt=receipt, ballot_list=ballot_list)
+
+
+def _sends(batch: Batch, wanted: frozenset[tuple[int, Step]]) -> list[Send]:
+    """A message for each who is asked for something, in the order of the teachers."""
+    return [Send(teacher=teacher, data=batch.message(step)) for teacher, step in sorted(wanted)]

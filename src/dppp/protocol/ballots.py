@@ -19,8 +19,16 @@ from dppp.paillier.encryption import (
 )
 from dppp.paillier.keys import PublicKey
 from dppp.privacy.sampling import RandomSource, sampling_table
-from dppp.protocol.messages import Ballot, BallotList, BatchId, ballot_context
-from dppp.protocol.signing import UNSIGNED, Signer, sign, verify_signature
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    BatchId,
+    ListHash,
+    ListStatement,
+    ballot_context,
+    tally_hash,
+)
+from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Votes
 from dppp.protocol.wire import decode, encode
@@ -65,7 +73,6 @@ def make_ballot(
         teacher=teacher,
         ciphertexts=write_ciphertexts(public, ciphertexts),
         proof=proof.to_bytes(public),
-        signature=UNSIGNED,
     )
     return encode(sign(unsigned, signer))
 
@@ -119,26 +126,33 @@ def check_proofs(
     )
 
 
-def check_list(
-    task: Task, public: PublicKey, ballot_list: BallotList, *, size: int
-) -> tuple[Ciphertext, ...]:
-    """The tally of a list, if it is complete and every ballot in it is good."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tallied:
+    """A list that was found good: whose ballots are in it, and the products of their places."""
+
+    participants: tuple[int, ...]
+    tallies: tuple[Ciphertext, ...] = field(repr=False)
+
+
+def tally_ballots(public: PublicKey, ballots: Sequence[ReadBallot]) -> Tallied:
+    """Multiply the ballots of a list."""
+    return Tallied(
+        participants=tuple(ballot.teacher for ballot in ballots),
+        tallies=add_ballots(public, [ballot.ciphertexts for ballot in ballots]),
+    )
+
+
+def check_list(task: Task, public: PublicKey, ballot_list: BallotList, *, size: int) -> Tallied:
+    """The tallies of a list, if it is complete and every ballot in it is good."""
     if ballot_list.task_id != task.task_id:
         raise ListFault("the ballot list is for another task; refuse it")
-    needed = task.trust.ballots_needed
-    if not needed <= len(ballot_list.ballots) <= len(task.teachers):
-        raise ListFault(
-            f"the list has {len(ballot_list.ballots)} ballots, expected {needed} to "
-            f"{len(task.teachers)}: with fewer there may be too little noise; refuse it"
-        )
+    _require_enough(task, len(ballot_list.ballots))  # before the work of reading them
     try:
         ballots = [
             read_ballot(task, public, data, batch=ballot_list.batch_id, size=size)
             for data in ballot_list.ballots
         ]
-        indices = [ballot.teacher for ballot in ballots]
-        if indices != sorted(set(indices)):
-            raise ListFault("the list has a teacher twice or is out of order; refuse it")
+        require_complete(task, [ballot.teacher for ballot in ballots])
         check_proofs(task, public, ballots, ballot_list.batch_id)
     except ListFault:
         raise
@@ -147,4 +161,36 @@ def check_list(
         raise ListFault(
             f"the list holds a ballot that is not good: {error}", culprits=culprits
         ) from error
-    return add_ballots(public, [ballot.ciphertexts for ballot in ballots])
+    return tally_ballots(public, ballots)
+
+
+def require_complete(task: Task, participants: Sequence[int]) -> None:
+    """Refuse a list without N - D ballots of distinct teachers of the task, in order."""
+    _require_enough(task, len(participants))
+    if list(participants) != sorted(set(participants)):
+        raise ListFault("the list has a teacher twice or is out of order; refuse it")
+    if not 1 <= participants[0] <= participants[-1] <= len(task.teachers):
+        raise ListFault("the list names teachers that the task does not have; refuse it")
+
+
+def _require_enough(task: Task, ballots: int) -> None:
+    needed = task.trust.ballots_needed
+    if not needed <= ballots <= len(task.teachers):
+        raise ListFault(
+            f"the list has {ballots} ballots, expected {needed} to {len(task.teachers)}: "
+            "with fewer there may be too little noise; refuse it"
+        )
+
+
+def statement_of(
+    task: Task, *, batch: BatchId, of_list: ListHash, tallies: bytes, participants: Sequence[int]
+) -> ListStatement:
+    """What teachers endorse of a list."""
+    return ListStatement(
+        task_id=task.task_id,
+        batch_id=batch,
+        key_id=task.key_id,
+        list_hash=of_list,
+        tally_hash=tally_hash(tallies),
+        participants=tuple(participants),
+    )

@@ -1,29 +1,51 @@
 """One batch at the aggregator, from its request to its outcome.
 
-    VOTING ──all ballots in, or quorum and patience over──► OPENING ──t good shares──► RELEASED
-       │                                                       │
-       └──deadline, fewer than N - D good ballots──► ABORTED ◄─┘──deadline, fewer than t good shares
+    VOTING ──all ballots in, or quorum and patience over──► ENDORSING ──t endorsements──► OPENING
+       │                                                        │                            │
+       │ deadline, fewer than                 too few in time   │        t good shares ──► RELEASED
+       │ N - D good ballots                                     ▼                            │
+       └───────────────────────────────────────────────────► ABORTED ◄──too few in time──────┘
 
-Decryption shares are tried without proofs first; if they do not open, every teacher that gave some
-is asked to prove them, and only proven ones are used from then on.
+A list is opened only after t teachers have endorsed it. Decryption shares are tried without proofs
+first; if they do not open, every teacher that gave some is asked to prove them, and only proven
+ones are used from then on.
 """
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Never
 
-from dppp.errors import BallotFault, DecryptionError, PackingError, ProofError
+from dppp.errors import (
+    BallotFault,
+    DecryptionError,
+    PackingError,
+    ProofError,
+    SignatureFault,
+)
 from dppp.paillier.decryption.combination import Decrypted, open_tallies
 from dppp.paillier.decryption.opening import verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.paillier.encryption import Ciphertext, add_ballots
+from dppp.paillier.encryption import Ciphertext, write_ciphertexts
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.share_proofs import ShareProof, verify_shares
-from dppp.protocol.ballots import ReadBallot, check_proofs, read_ballot
+from dppp.protocol.ballots import (
+    ReadBallot,
+    check_proofs,
+    read_ballot,
+    statement_of,
+    tally_ballots,
+)
 from dppp.protocol.messages import (
+    Ballot,
     BallotList,
     BatchRequest,
-    ListHash,
+    CertifiedList,
+    Endorsement,
+    Endorser,
+    FromTeacher,
+    ListStatement,
+    ProofRequest,
     SignedShareProof,
     SignedShares,
     batch_id,
@@ -33,10 +55,10 @@ from dppp.protocol.messages import (
     share_context,
     share_lot,
 )
+from dppp.protocol.receipt import QueryDigest, Receipt
 from dppp.protocol.release import release_answers
-from dppp.protocol.signing import verify_signature
+from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
-from dppp.protocol.transcript import QueryDigest, Transcript
 from dppp.protocol.wire import decode, encode
 
 
@@ -44,9 +66,19 @@ class Phase(enum.StrEnum):
     """Where a batch stands."""
 
     VOTING = "voting"
+    ENDORSING = "endorsing"
     OPENING = "opening"
     RELEASED = "released"
     ABORTED = "aborted"
+
+
+class Step(enum.StrEnum):
+    """What a teacher is asked for."""
+
+    BALLOT = "ballot"
+    ENDORSEMENT = "endorsement"
+    SHARES = "shares"
+    PROOF = "proof"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +96,9 @@ class Abort:
 class Patience:
     """Seconds to wait for teachers.
 
-    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the decryption
-    shares of the t teachers who are asked first, before all others are asked too. `opening`: for
-    decryption shares at all.
+    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the t teachers
+    who are asked first to endorse or to open, before all others are asked too. `opening`: for
+    endorsements, and then for decryption shares, at all.
     """
 
     after_quorum: int = 2
@@ -78,36 +110,37 @@ class Batch:
     """The state of one batch. The aggregator owns it, and stores what must survive."""
 
     def __init__(
-        self, task: Task, public: PublicKey, request: BatchRequest, patience: Patience
+        self,
+        task: Task,
+        public: PublicKey,
+        request: BatchRequest,
+        patience: Patience,
+        signer: Signer,
     ) -> None:
         self.request = request
         self.query_ids = tuple(query_id(task.task_id, query) for query in request.queries)
         self.batch_id = batch_id(task.task_id, self.query_ids)
         self.phase = Phase.VOTING
         self.faults: dict[int, str] = {}
-        self.outcome: Transcript | Abort | None = None
-        self.ballot_list: BallotList | None = None
+        self.outcome: Receipt | Abort | None = None
         self.is_proving = False
         self._task = task
         self._public = public
         self._patience = patience
+        self._signer = signer
         self._ballots: dict[int, ReadBallot] = {}
         self._size = task.ciphertexts_for(len(self.query_ids))
         self._quorum_since: int | None = None
-        self._tally: tuple[Ciphertext, ...] = ()
+        self._ballot_list: BallotList | None = None
+        self._tallies: tuple[Ciphertext, ...] = ()
+        self._statement: ListStatement | None = None
+        self._endorsers: dict[int, Endorser] = {}
+        self._certified: tuple[Endorser, ...] = ()
         self._shares: dict[int, DecryptionShares] = {}
         self._proven: set[int] = set()
-        self._served = ListHash(b"")
-        self._opened_at = 0
+        self._phase_since = 0
         self._is_asking_all = False
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """Who is to give decryption shares: t teachers drawn by hash, or all voters."""
-        if self._is_asking_all or self.is_proving or self.faults.keys() & self._ballots.keys():
-            return self.voters
-        drawn = sorted(self.voters, key=lambda teacher: share_lot(self._served, teacher))
-        return tuple(sorted(drawn[: self._public.threshold]))
+        self._messages: dict[Step, bytes] = {}
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -115,26 +148,52 @@ class Batch:
         return tuple(sorted(self._ballots))
 
     @property
+    def endorsers(self) -> tuple[int, ...]:
+        """Teachers whose endorsements have come in."""
+        return tuple(sorted(self._endorsers))
+
+    @property
     def sharers(self) -> tuple[int, ...]:
         """Teachers whose decryption shares have come in."""
         return tuple(sorted(self._shares))
 
-    @property
-    def unproven(self) -> tuple[int, ...]:
-        """Teachers whose decryption shares have come in without a proof."""
-        return tuple(sorted(set(self._shares) - self._proven))
+    def wanted(self) -> frozenset[tuple[int, Step]]:
+        """What is still to be had, and from whom."""
+        if self.phase is Phase.VOTING:
+            everybody = range(1, self._task.trust.teachers + 1)
+            asked = {(each, Step.BALLOT) for each in set(everybody) - set(self._ballots)}
+        elif self.phase is Phase.ENDORSING:
+            asked = self._endorsements_wanted()
+        elif self.phase is Phase.OPENING:
+            asked = {(each, Step.SHARES) for each in set(self._endorsers) - set(self._shares)}
+            if self._must_ask_all:
+                asked |= self._endorsements_wanted()
+            if self.is_proving:
+                asked |= {(each, Step.PROOF) for each in set(self._shares) - self._proven}
+        else:
+            asked = set()
+        return frozenset(each for each in asked if each[0] not in self.faults)
+
+    def message(self, step: Step) -> bytes:
+        """What a teacher is sent who is asked for this; signed by the aggregator."""
+        if step not in self._messages:
+            makers: dict[Step, Callable[[], bytes]] = {
+                Step.BALLOT: lambda: encode(sign(self.request, self._signer)),
+                Step.ENDORSEMENT: lambda: encode(self._listed),
+                Step.SHARES: lambda: encode(sign(self._certified_list(), self._signer)),
+                Step.PROOF: lambda: encode(sign(self._proof_request(), self._signer)),
+            }
+            self._messages[step] = makers[step]()
+        return self._messages[step]
 
     def take_ballot(self, teacher: int, data: bytes, *, now: int) -> None:
         """Keep a ballot that came from this teacher; a late or second one changes nothing."""
         if self.phase is not Phase.VOTING or teacher in self._ballots or teacher in self.faults:
             return
-        ballot = read_ballot(self._task, self._public, data, batch=self.batch_id, size=self._size)
-        if ballot.teacher != teacher:
-            raise BallotFault(
-                f"teacher {teacher} sent a ballot of teacher {ballot.teacher}; leave it out",
-                culprits=(teacher,),
-            )
-        self._ballots[teacher] = ballot
+        self._require_signed(decode(data, Ballot), teacher)
+        self._ballots[teacher] = read_ballot(
+            self._task, self._public, data, batch=self.batch_id, size=self._size
+        )
         if len(self._ballots) >= self._task.trust.ballots_needed and self._quorum_since is None:
             self._quorum_since = now
 
@@ -157,11 +216,12 @@ class Batch:
             for culprit in error.culprits:
                 self.blame(culprit, "its ballot's proof does not hold")
         if len(self._ballots) >= self._task.trust.ballots_needed:
-            return BallotList(
+            unsigned = BallotList(
                 task_id=self._task.task_id,
                 batch_id=self.batch_id,
                 ballots=tuple(self._ballots[teacher].data for teacher in self.voters),
             )
+            return sign(unsigned, self._signer)
         self._quorum_since = None
         everybody_answered = len(self._ballots) + len(self.faults) >= self._task.trust.teachers
         if now >= self.request.deadline or everybody_answered:
@@ -172,18 +232,38 @@ class Batch:
             )
         return None
 
-    def open_with(self, ballot_list: BallotList, *, now: int) -> None:
+    def endorse_with(self, ballot_list: BallotList, *, now: int) -> None:
         """Go on with this list: the one just closed, or the one stored before a restart."""
         ballots = [
             read_ballot(self._task, self._public, data, batch=self.batch_id, size=self._size)
             for data in ballot_list.ballots
         ]
-        self.ballot_list = ballot_list
-        self._served = list_hash(ballot_list)
+        tallied = tally_ballots(self._public, ballots)
+        self._ballot_list = ballot_list
         self._ballots = {ballot.teacher: ballot for ballot in ballots}
-        self._tally = add_ballots(self._public, [ballot.ciphertexts for ballot in ballots])
-        self._opened_at = now
-        self.phase = Phase.OPENING
+        self._tallies = tallied.tallies
+        self._statement = statement_of(
+            self._task,
+            batch=self.batch_id,
+            of_list=list_hash(ballot_list),
+            tallies=write_ciphertexts(self._public, tallied.tallies),
+            participants=tallied.participants,
+        )
+        self._enter(Phase.ENDORSING, now)
+
+    def take_endorsement(self, teacher: int, data: bytes, *, now: int) -> None:
+        """Keep an endorsement of the list; t of them certify it."""
+        is_time = self.phase in (Phase.ENDORSING, Phase.OPENING)
+        if not is_time or teacher in self._endorsers or teacher in self.faults:
+            return
+        message = decode(data, Endorsement)
+        self._require_signed(message, teacher)
+        if message.statement != self._said or teacher not in self._ballots:
+            self._refuse_other(teacher)
+        self._endorsers[teacher] = Endorser(teacher=teacher, signature=message.signature)
+        if self.phase is Phase.ENDORSING and len(self._endorsers) >= self._task.trust.threshold:
+            self._certified = tuple(self._endorsers[each] for each in self.endorsers)
+            self._enter(Phase.OPENING, now)
 
     def take_shares(self, teacher: int, data: bytes) -> None:
         """Keep decryption shares of the list; try to open once there are enough."""
@@ -192,7 +272,8 @@ class Batch:
         message = decode(data, SignedShares)
         self._require_about_list(message, teacher)
         shares = DecryptionShares.from_bytes(self._public, message.shares)
-        if shares.index != teacher or len(shares.elements) != len(self._tally):
+        expected = (self._public.key_id, teacher, len(self._tallies))
+        if (shares.key_id, shares.index, len(shares.elements)) != expected:
             raise BallotFault(
                 f"teacher {teacher} sent decryption shares that do not fit; leave them out",
                 culprits=(teacher,),
@@ -209,7 +290,7 @@ class Batch:
         self._require_about_list(message, teacher)
         verify_shares(
             self._public,
-            self._tally,
+            self._tallies,
             self._shares[teacher],
             ShareProof.from_bytes(self._public, message.proof),
             context=share_context(self._task.task_id, self.batch_id, message.list_hash),
@@ -226,30 +307,28 @@ class Batch:
         if self.phase is Phase.VOTING:
             self._ballots.pop(teacher, None)
 
-    def ask_all(self, now: int) -> bool:
-        """Whether it is time, for the first time, to ask every voter for decryption shares."""
+    def ask_all_in_time(self, now: int) -> None:
+        """When those who were asked first have had their time, ask every voter."""
         self._set_back(now)
-        waited = now >= self._opened_at + self._patience.first_shares
-        if self.phase is not Phase.OPENING or self._is_asking_all or not waited:
-            return False
-        self._is_asking_all = True
-        return True
+        if now >= self._phase_since + self._patience.first_shares:
+            self._is_asking_all = True
 
     def expire(self, now: int) -> None:
-        """Abort an opening that has waited long enough."""
+        """Abort a list that has waited long enough for endorsements or shares."""
         self._set_back(now)
-        if self.phase is Phase.OPENING and now >= self._opened_at + self._patience.opening:
+        is_waiting = self.phase in (Phase.ENDORSING, Phase.OPENING)
+        if not is_waiting or now < self._phase_since + self._patience.opening:
+            return
+        if self.phase is Phase.ENDORSING:
+            good, what = set(self._endorsers) - set(self.faults), "endorsements of the list"
+        else:
             good = self._proven if self.is_proving else set(self._shares)
-            self.abort(
-                f"{len(good)} good decryption shares, and {self._public.threshold} are needed",
-                answered=good,
-            )
-
-    def _set_back(self, now: int) -> None:
-        """When the clock was put back, wait from now on, and not until it is where it was."""
-        self._opened_at = min(self._opened_at, now)
-        if self._quorum_since is not None:
-            self._quorum_since = min(self._quorum_since, now)
+            what = "good decryption shares"
+        reason = f"{len(good)} {what}, and {self._task.trust.threshold} are needed"
+        if unproven := sorted(set(self._shares) - self._proven) if self.is_proving else ():
+            named = ", ".join(map(str, unproven))
+            reason += f"; shares that do not open, and no proof of them, came from teachers {named}"
+        self.abort(reason, answered=good)
 
     def abort(self, reason: str, *, answered: set[int]) -> None:
         """End without a release, saying who was missing and who was at fault."""
@@ -259,47 +338,110 @@ class Batch:
         )
         self.phase = Phase.ABORTED
 
+    @property
+    def _listed(self) -> BallotList:
+        assert self._ballot_list is not None, "there is no list while teachers vote"
+        return self._ballot_list
+
+    @property
+    def _said(self) -> ListStatement:
+        assert self._statement is not None, "there is no list while teachers vote"
+        return self._statement
+
+    @property
+    def _must_ask_all(self) -> bool:
+        has_faulty_voter = bool(self.faults.keys() & self._ballots.keys())
+        return self._is_asking_all or self.is_proving or has_faulty_voter
+
+    def _endorsements_wanted(self) -> set[tuple[int, Step]]:
+        """From t voters drawn by hash, or from all."""
+        lots = sorted(self.voters, key=lambda each: share_lot(self._said.list_hash, each))
+        asked = lots if self._must_ask_all else lots[: self._task.trust.threshold]
+        return {(each, Step.ENDORSEMENT) for each in set(asked) - set(self._endorsers)}
+
+    def _certified_list(self) -> CertifiedList:
+        return CertifiedList(
+            task_id=self._task.task_id,
+            batch_id=self.batch_id,
+            list_hash=self._said.list_hash,
+            tallies=write_ciphertexts(self._public, self._tallies),
+            endorsers=self._certified,
+        )
+
+    def _proof_request(self) -> ProofRequest:
+        return ProofRequest(
+            task_id=self._task.task_id,
+            batch_id=self.batch_id,
+            list_hash=self._said.list_hash,
+            tallies=write_ciphertexts(self._public, self._tallies),
+        )
+
+    def _enter(self, phase: Phase, now: int) -> None:
+        self.phase = phase
+        self._phase_since = now
+        self._is_asking_all = False
+
+    def _set_back(self, now: int) -> None:
+        """When the clock was put back, wait from now on, and not until it is where it was."""
+        self._phase_since = min(self._phase_since, now)
+        if self._quorum_since is not None:
+            self._quorum_since = min(self._quorum_since, now)
+
     def _require_about_list(self, message: SignedShares | SignedShareProof, teacher: int) -> None:
-        expected = (self._task.task_id, self.batch_id, self._served, teacher)
-        found = (message.task_id, message.batch_id, message.list_hash, message.teacher)
+        self._require_signed(message, teacher)
+        expected = (self._task.task_id, self.batch_id, self._said.list_hash)
+        found = (message.task_id, message.batch_id, message.list_hash)
         if found != expected or teacher not in self._ballots:
-            raise BallotFault(
-                f"teacher {teacher} answered about another list or for another; leave it out",
-                culprits=(teacher,),
+            self._refuse_other(teacher)
+
+    def _require_signed(self, message: FromTeacher, teacher: int) -> None:
+        """Before anything in it is held against a teacher: only what it signed is its fault."""
+        if message.teacher != teacher:
+            raise SignatureFault(
+                f"a {message.KIND} of another came from teacher {teacher}; drop it"
             )
         verify_signature(self._task, message)
 
+    @staticmethod
+    def _refuse_other(teacher: int) -> Never:
+        raise BallotFault(
+            f"teacher {teacher} answered about another list, or without a ballot; leave it out",
+            culprits=(teacher,),
+        )
+
     def _try_to_open(self, shares: dict[int, DecryptionShares]) -> None:
         try:
-            decrypted = open_tallies(self._public, self._tally, list(shares.values()))
+            decrypted = open_tallies(self._public, self._tallies, list(shares.values()))
         except DecryptionError:
             self.is_proving = True
             return
         self._release(decrypted)
 
     def _release(self, decrypted: Decrypted) -> None:
-        assert self.ballot_list is not None
-        verify_openings(self._public, self._tally, decrypted.openings)
+        verify_openings(self._public, self._tallies, decrypted.openings)
         try:
             answers = release_answers(
                 self._task,
                 self.query_ids,
                 decrypted.plaintexts,
-                ballots=len(self.ballot_list.ballots),
-                of_list=self._served,
+                ballots=len(self._said.participants),
+                of_list=self._said.list_hash,
             )
         except PackingError as error:
             # Some voter packed an impossible entry; the sum does not say who.
             self.abort(f"a ballot was not made by the rules: {error}", answered=set(self._ballots))
             return
-        self.outcome = Transcript(
+        self.outcome = Receipt(
             task=encode(self._task),
             public_key=self._public.to_bytes(),
             queries=tuple(
                 QueryDigest(nonce=query.nonce, digest=input_digest(query.input))
                 for query in self.request.queries
             ),
-            ballot_list=encode(self.ballot_list),
+            list_hash=self._said.list_hash,
+            participants=self._said.participants,
+            tallies=write_ciphertexts(self._public, self._tallies),
+            endorsers=self._certified,
             openings=tuple(opening.to_bytes(self._public) for opening in decrypted.openings),
             answers=answers,
         )

@@ -2,8 +2,10 @@
 
 In the order of the protocol: a batch request goes from the querier through the aggregator to every
 teacher; each answers with a ballot; the aggregator sends back the list of ballots; each teacher
-answers with a decryption share of their product. Share proofs are asked for only when an opening
-fails. Every hash is SHA-256 over length-prefixed parts under a domain of its own.
+checks it and answers with an endorsement; t endorsements certify the list; each teacher answers a
+certified list with its decryption shares. Share proofs are asked for only when an opening fails.
+Teachers sign what they say, and the aggregator signs what it says: the task holds all their keys.
+Every hash is SHA-256 over length-prefixed parts under a domain of its own.
 """
 
 import hashlib
@@ -21,6 +23,9 @@ ListHash = NewType("ListHash", bytes)
 HASH_BYTES = 32
 NONCE_BYTES = 16
 SIGNATURE_BYTES = 64
+UNSIGNED = bytes(SIGNATURE_BYTES)
+"""What stands in the place of a signature until there is one; it never verifies."""
+MOST_INDEX = 0xFFFF
 MOST_QUERIES = 20_000
 """Queries in one batch; a larger set is sent as several batches."""
 
@@ -54,9 +59,11 @@ class BatchRequest:
     task_id: TaskId
     deadline: int
     queries: tuple[Query, ...]
+    signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         _require_length("a task id", self.task_id, HASH_BYTES)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
         if not 1 <= len(self.queries) <= MOST_QUERIES:
             raise WireError(
                 f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}; split it"
@@ -74,7 +81,7 @@ class Ballot:
     teacher: int
     ciphertexts: bytes = field(repr=False)
     proof: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         _require_ids(self.task_id, self.batch_id)
@@ -90,14 +97,91 @@ class BallotList:
     task_id: TaskId
     batch_id: BatchId
     ballots: tuple[bytes, ...] = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         _require_ids(self.task_id, self.batch_id)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListStatement:
+    """What is endorsed: the list, the tallies made from it, and whose ballots are in it."""
+
+    task_id: TaskId
+    batch_id: BatchId
+    key_id: bytes
+    list_hash: ListHash
+    tally_hash: bytes
+    participants: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id, self.key_id, self.list_hash, self.tally_hash)
+        _require_indices(self.participants)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endorsement:
+    """One teacher's word that this is the only list it will help to open in this batch."""
+
+    KIND: ClassVar[str] = "endorsement"
+    SIZE_LIMIT: ClassVar[int] = 2**20
+    statement: ListStatement
+    teacher: int
+    signature: bytes = field(default=UNSIGNED, repr=False)
+
+    def __post_init__(self) -> None:
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        _require_indices((self.teacher,))
+
+    @property
+    def task_id(self) -> TaskId:
+        """The task of the list."""
+        return self.statement.task_id
+
+    @property
+    def batch_id(self) -> BatchId:
+        """The batch of the list."""
+        return self.statement.batch_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endorser:
+    """Who endorsed a list, where what was endorsed is known already."""
+
+    teacher: int
+    signature: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        _require_indices((self.teacher,))
+
+    def endorsement_of(self, statement: ListStatement) -> Endorsement:
+        """The endorsement itself."""
+        return Endorsement(statement=statement, teacher=self.teacher, signature=self.signature)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedList:
+    """t teachers have endorsed this list: give your decryption shares of its tallies."""
+
+    KIND: ClassVar[str] = "certified list"
+    SIZE_LIMIT: ClassVar[int] = 64 * 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    list_hash: ListHash
+    tallies: bytes = field(repr=False)
+    endorsers: tuple[Endorser, ...]
+    signature: bytes = field(default=UNSIGNED, repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id, self.list_hash)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedShares:
-    """One teacher's decryption shares of the product of a ballot list."""
+    """One teacher's decryption shares of the tallies of a certified list."""
 
     KIND: ClassVar[str] = "decryption shares"
     SIZE_LIMIT: ClassVar[int] = 64 * 2**20
@@ -106,7 +190,7 @@ class SignedShares:
     list_hash: ListHash
     teacher: int
     shares: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         _require_ids(self.task_id, self.batch_id, self.list_hash)
@@ -118,8 +202,19 @@ class ProofRequest:
     """Prove the shares that you gave for this list; sent when they did not open it."""
 
     KIND: ClassVar[str] = "proof request"
-    SIZE_LIMIT: ClassVar[int] = 2**30
-    ballot_list: bytes = field(repr=False)
+    SIZE_LIMIT: ClassVar[int] = 64 * 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    list_hash: ListHash
+    tallies: bytes = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
+
+    def __post_init__(self) -> None:
+        _require_ids(self.task_id, self.batch_id, self.list_hash)
+        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+FromAggregator = BatchRequest | BallotList | CertifiedList | ProofRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +228,14 @@ class SignedShareProof:
     list_hash: ListHash
     teacher: int
     proof: bytes = field(repr=False)
-    signature: bytes = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         _require_ids(self.task_id, self.batch_id, self.list_hash)
         _require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+
+FromTeacher = Ballot | Endorsement | SignedShares | SignedShareProof
 
 
 def query_id(task_id: TaskId, query: Query) -> QueryId:
@@ -185,21 +283,53 @@ def share_lot(of_list: ListHash, teacher: int) -> bytes:
     return hash_parts("dppp share lot 1", (of_list, teacher.to_bytes(8, "big")))
 
 
-def signed_bytes(message: Ballot | SignedShares | SignedShareProof) -> bytes:
+def tally_hash(tallies: bytes) -> bytes:
+    """The hash of a list's tallies, as `write_ciphertexts` writes them."""
+    return hash_parts("dppp tallies 1", (tallies,))
+
+
+def signed_bytes(message: FromTeacher | FromAggregator) -> bytes:
     """What the signature of a message is over: everything else in it."""
-    parts: tuple[bytes, ...] = (
-        message.task_id,
-        message.batch_id,
-        message.teacher.to_bytes(8, "big"),
-    )
+    return hash_parts(f"dppp signed {message.KIND} 2", _signed_parts(message))
+
+
+def _signed_parts(message: FromTeacher | FromAggregator) -> tuple[bytes, ...]:
     match message:
+        case BatchRequest():
+            inputs = (part for each in message.queries for part in (each.nonce, each.input))
+            return (message.task_id, _number(message.deadline), *inputs)
         case Ballot():
-            parts += (message.ciphertexts, message.proof)
+            parts: tuple[bytes, ...] = (message.ciphertexts, message.proof)
+        case BallotList():
+            return (list_hash(message),)
+        case Endorsement():
+            said = message.statement
+            members = b"".join(map(_number, said.participants))
+            parts = (said.key_id, said.list_hash, said.tally_hash, members)
+        case CertifiedList():
+            signatures = (
+                part
+                for each in message.endorsers
+                for part in (_number(each.teacher), each.signature)
+            )
+            return (
+                message.task_id,
+                message.batch_id,
+                message.list_hash,
+                message.tallies,
+                *signatures,
+            )
         case SignedShares():
-            parts += (message.list_hash, message.shares)
+            parts = (message.list_hash, message.shares)
+        case ProofRequest():
+            return (message.task_id, message.batch_id, message.list_hash, message.tallies)
         case SignedShareProof():
-            parts += (message.list_hash, message.proof)
-    return hash_parts(f"dppp signed {message.KIND} 1", parts)
+            parts = (message.list_hash, message.proof)
+    return (message.task_id, message.batch_id, _number(message.teacher), *parts)
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "big", signed=True)
 
 
 def _require_ids(*ids: bytes) -> None:
@@ -210,3 +340,9 @@ def _require_ids(*ids: bytes) -> None:
 def _require_length(what: str, value: bytes, length: int) -> None:
     if len(value) != length:
         raise WireError(f"{what} has {len(value)} bytes, expected {length}")
+
+
+def _require_indices(values: Iterable[int]) -> None:
+    for each in values:
+        if not 1 <= each <= MOST_INDEX:
+            raise WireError(f"{each} is not the number of a teacher; they count from 1")

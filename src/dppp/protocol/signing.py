@@ -1,28 +1,48 @@
-"""Ed25519 signatures of teachers on what they send. The task says whose key is whose."""
+"""Ed25519 signatures: of teachers on what they send, and of the aggregator on what it sends.
 
-from collections.abc import Callable
+The task says whose key is whose. A teacher acts on nothing that the aggregator did not sign, so
+whoever holds only the broker's keys, or another teacher's, cannot spend anybody's budget.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dppp.errors import SignatureFault
+from dppp.errors import ListNotCertified, NotFromAggregator, SignatureFault
 from dppp.protocol.messages import (
-    SIGNATURE_BYTES,
     Ballot,
+    BallotList,
+    BatchRequest,
+    CertifiedList,
+    Endorsement,
+    Endorser,
+    FromAggregator,
+    FromTeacher,
+    ListStatement,
+    ProofRequest,
     SignedShareProof,
     SignedShares,
     signed_bytes,
 )
 from dppp.protocol.task import Task
 
-Signed = TypeVar("Signed", Ballot, SignedShares, SignedShareProof)
+Signed = TypeVar(
+    "Signed",
+    Ballot,
+    BallotList,
+    BatchRequest,
+    CertifiedList,
+    Endorsement,
+    ProofRequest,
+    SignedShareProof,
+    SignedShares,
+)
 
 Signer = Callable[[bytes], bytes]
 """Signs bytes; the key itself may be in another process or a token."""
-
-UNSIGNED = bytes(SIGNATURE_BYTES)
 
 
 def signer_of(key: Ed25519PrivateKey) -> Signer:
@@ -31,19 +51,57 @@ def signer_of(key: Ed25519PrivateKey) -> Signer:
 
 
 def sign(message: Signed, signer: Signer) -> Signed:
-    """The message with its teacher's signature."""
+    """The message with its sender's signature."""
     return replace(message, signature=signer(signed_bytes(message)))
 
 
-def verify_signature(task: Task, message: Ballot | SignedShares | SignedShareProof) -> None:
+def verify_signature(task: Task, message: FromTeacher) -> None:
     """Raise, naming the teacher, unless it signed this message under this task."""
     if not 1 <= message.teacher <= len(task.teachers):
         raise SignatureFault(f"there is no teacher {message.teacher} in this task; refuse it")
-    key = Ed25519PublicKey.from_public_bytes(task.teachers[message.teacher - 1].signing_key)
-    try:
-        key.verify(message.signature, signed_bytes(message))
-    except InvalidSignature:
+    if not _is_signed(task.teachers[message.teacher - 1].signing_key, message):
         raise SignatureFault(
             f"a {message.KIND} is not signed by teacher {message.teacher}; leave it out",
             culprits=(message.teacher,),
-        ) from None
+        )
+
+
+def require_from_aggregator(task: Task, message: FromAggregator) -> None:
+    """Raise unless the aggregator of this task signed this message."""
+    if not _is_signed(task.aggregator_key, message):
+        raise NotFromAggregator(
+            f"a {message.KIND} is not signed by the aggregator of this task; nothing was done. "
+            "If the aggregator has a new key, agree on a new task"
+        )
+
+
+def require_certified(task: Task, statement: ListStatement, endorsers: Sequence[Endorser]) -> None:
+    """Raise unless t distinct teachers, all of them in the list, endorsed exactly this."""
+    if (statement.task_id, statement.key_id) != (task.task_id, task.key_id):
+        raise ListNotCertified("the list is of another task or key; refuse it")
+    named = [each.teacher for each in endorsers]
+    if len(set(named)) != len(named) or not set(named) <= set(statement.participants):
+        raise ListNotCertified(
+            "the endorsements of a list must be by distinct teachers whose ballots are in it; "
+            "refuse the list"
+        )
+    if len(named) < task.trust.threshold:
+        raise ListNotCertified(
+            f"the list has {len(named)} endorsements, and {task.trust.threshold} certify one; "
+            "refuse it"
+        )
+    for each in endorsers:
+        try:
+            verify_signature(task, each.endorsement_of(statement))
+        except SignatureFault:
+            raise ListNotCertified(
+                f"teacher {each.teacher} did not endorse this list with these tallies; refuse it"
+            ) from None
+
+
+def _is_signed(key: bytes, message: FromTeacher | FromAggregator) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(message.signature, signed_bytes(message))
+    except InvalidSignature:
+        return False
+    return True

@@ -27,6 +27,7 @@ from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
 from dppp.protocol.wire import encode
 
 _LONGEST_NAME = 200
+_SIGNING_KEY_BYTES = 32
 
 MOST_TASK_QUERIES = 1_000_000
 """Queries of a task; more take several tasks."""
@@ -49,7 +50,7 @@ class TeacherEntry:
 
     def __post_init__(self) -> None:
         _require_name("a teacher's name", self.name)
-        if len(self.signing_key) != 32:
+        if len(self.signing_key) != _SIGNING_KEY_BYTES:
             raise TaskError(f"the signing key of {self.name} is not an Ed25519 key of 32 bytes")
 
 
@@ -90,6 +91,7 @@ class Task:
     class_names: tuple[str, ...]
     features: tuple[str, ...]
     teachers: tuple[TeacherEntry, ...]
+    aggregator_key: bytes
     colluders: int
     dropouts: int
     epsilon: float
@@ -184,6 +186,7 @@ def agree(
     class_names: Sequence[str],
     features: Sequence[str],
     teachers: Sequence[TeacherEntry],
+    aggregator_key: bytes,
     certificate: Certificate,
     public: PublicKey,
     abstain_below: int | None = None,
@@ -200,6 +203,7 @@ def agree(
         class_names=tuple(class_names),
         features=tuple(features),
         teachers=tuple(teachers),
+        aggregator_key=aggregator_key,
         colluders=certificate.trust.colluders,
         dropouts=certificate.trust.dropouts,
         epsilon=float(certificate.promise.epsilon),
@@ -229,7 +233,7 @@ def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
 
 @functools.lru_cache(maxsize=64)
 def _task_id(task: Task) -> TaskId:
-    return TaskId(hash_parts("dppp task 1", (encode(task),)))
+    return TaskId(hash_parts("dppp task 2", (encode(task),)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -239,7 +243,10 @@ def _check(task: Task) -> None:
     _require_distinct("class names", task.class_names)
     _require_distinct("features", task.features)
     _require_distinct("teachers' names", [teacher.name for teacher in task.teachers])
-    _require_distinct("signing keys", [teacher.signing_key.hex() for teacher in task.teachers])
+    keys = [task.aggregator_key, *(teacher.signing_key for teacher in task.teachers)]
+    _require_distinct("signing keys", [key.hex() for key in keys])
+    if len(task.aggregator_key) != _SIGNING_KEY_BYTES:
+        raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
     if not 1 <= task.s <= LARGEST_S or task.plaintext_bits > LARGEST_S * LONGEST_MODULUS_BITS:

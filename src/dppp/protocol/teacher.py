@@ -1,8 +1,9 @@
-"""A teacher: votes, and helps to open a list of ballots, once. Refuses everything else.
+"""A teacher: votes, and helps to open one certified list of ballots. Refuses everything else.
 
-    request ──► check task, deadline, inputs, budget ─► votes ─► ballot ─► ledger ─► ballot
-    list ─────► own ballot in it? complete? proofs? ─► multiply anew ─► ledger ─► shares
-    proof request ──► was this list served? ─► proof
+    request ────────► signed? task, deadline, inputs, budget ─► votes ─► ballot ─► ledger ─► ballot
+    list ───────────► signed? own ballot in it, complete, proofs? ─► ledger ─► endorsement
+    certified list ─► endorsed here, by t in all, same tallies? ─► ledger ─► shares
+    proof request ──► were shares given? ─► proof
 
 A message comes in as bytes and an answer goes out as bytes; a refusal is an exception that says
 why. Nothing is sent before it is in the ledger, and a repeated message gets the stored bytes. What
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from dppp.errors import (
     InputError,
+    ListFault,
+    ListNotEndorsed,
     ListNotServed,
     OwnBallotMissing,
     RequestExpired,
@@ -23,27 +26,31 @@ from dppp.errors import (
 )
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
-from dppp.paillier.encryption import add_ballots, read_ciphertexts
+from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import KeyShare, PublicKey
 from dppp.paillier.share_proofs import prove_shares
 from dppp.privacy.ledger import Ledger
 from dppp.privacy.sampling import RandomSource, system_randomness
-from dppp.protocol.ballots import check_list, make_ballot, read_ballot
+from dppp.protocol.ballots import check_list, make_ballot, statement_of
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
     BatchRequest,
+    CertifiedList,
+    Endorsement,
+    FromAggregator,
+    ListStatement,
     ProofRequest,
     SignedShareProof,
     SignedShares,
-    TaskId,
     batch_id,
     list_hash,
     query_id,
     share_context,
+    tally_hash,
 )
-from dppp.protocol.signing import UNSIGNED, Signer, sign
+from dppp.protocol.signing import Signer, require_certified, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict, Votes, cast_votes
 from dppp.protocol.wire import decode, encode, kind_of
@@ -66,7 +73,7 @@ class Teacher:
         randomness: RandomSource = system_randomness,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`note` takes remarks that stay at home, such as why a model failed."""
+        """`note` takes remarks that stay with the teacher, such as why a model failed."""
         task.require_key(public)
         if not 1 <= index <= len(task.teachers) or key_share.index != index:
             raise InputError(f"the key share is teacher {key_share.index}'s, not teacher {index}'s")
@@ -93,6 +100,8 @@ class Teacher:
             case BatchRequest.KIND:
                 return self.vote(data, now=now)
             case BallotList.KIND:
+                return self.endorse_list(data)
+            case CertifiedList.KIND:
                 return self.open_list(data)
             case ProofRequest.KIND:
                 return self.prove_shares(data)
@@ -102,7 +111,7 @@ class Teacher:
     def vote(self, data: bytes, *, now: int) -> bytes:
         """A ballot for a batch: charged and stored, then returned."""
         request = decode(data, BatchRequest)
-        self._require_task(request.task_id)
+        self._require_ours(request)
         inputs = decode_inputs([query.input for query in request.queries], len(self.task.features))
         query_ids = [query_id(self.task.task_id, query) for query in request.queries]
         batch = batch_id(self.task.task_id, query_ids)
@@ -127,71 +136,114 @@ class Teacher:
         )
         return self._ledger.record_ballot(self.task.task_id, batch, query_ids, ballot)
 
-    def open_list(self, data: bytes) -> bytes:
-        """Decryption shares of the product of a list, made here, for one list a batch."""
+    def endorse_list(self, data: bytes) -> bytes:
+        """The word that this list, and no other of its batch, may be opened."""
         ballot_list = decode(data, BallotList)
-        self._require_task(ballot_list.task_id)
-        served = list_hash(ballot_list)
-        stored = self._ledger.find_share(ballot_list.batch_id, served)
+        self._require_ours(ballot_list)
+        identifier = list_hash(ballot_list)
+        stored = self._ledger.find_endorsement(ballot_list.batch_id, identifier)
         if stored is not None:
             return stored
         size = self._size_of_own_ballot(ballot_list)
-        tally = check_list(self.task, self._public, ballot_list, size=size)
-        shares = make_decryption_shares(self._public, self._key_share, tally)
+        tallied = check_list(self.task, self._public, ballot_list, size=size)
+        statement = statement_of(
+            self.task,
+            batch=ballot_list.batch_id,
+            of_list=identifier,
+            tallies=write_ciphertexts(self._public, tallied.tallies),
+            participants=tallied.participants,
+        )
+        endorsement = sign(Endorsement(statement=statement, teacher=self.index), self._signer)
+        return self._ledger.record_endorsement(
+            ballot_list.batch_id, identifier, encode(endorsement)
+        )
+
+    def open_list(self, data: bytes) -> bytes:
+        """Decryption shares of a list that this teacher and t in all have endorsed."""
+        certified = decode(data, CertifiedList)
+        self._require_ours(certified)
+        statement = self._endorsed(certified)
+        stored = self._ledger.find_answer(certified.batch_id, certified.list_hash)
+        if stored is not None:
+            return stored
+        tallies = self._endorsed_tallies(certified, statement)
+        require_certified(self.task, statement, certified.endorsers)
+        shares = make_decryption_shares(self._public, self._key_share, tallies)
         unsigned = SignedShares(
             task_id=self.task.task_id,
-            batch_id=ballot_list.batch_id,
-            list_hash=served,
+            batch_id=certified.batch_id,
+            list_hash=certified.list_hash,
             teacher=self.index,
             shares=shares.to_bytes(self._public),
-            signature=UNSIGNED,
         )
         message = encode(sign(unsigned, self._signer))
-        return self._ledger.record_list(ballot_list.batch_id, served, message)
+        return self._ledger.record_answer(certified.batch_id, certified.list_hash, message)
 
     def prove_shares(self, data: bytes) -> bytes:
         """A proof of the shares given before; tells nothing new about the votes."""
-        ballot_list = decode(decode(data, ProofRequest).ballot_list, BallotList)
-        self._require_task(ballot_list.task_id)
-        served = list_hash(ballot_list)
-        stored = self._ledger.find_share(ballot_list.batch_id, served)
+        asked = decode(data, ProofRequest)
+        self._require_ours(asked)
+        statement = self._endorsed(asked)
+        stored = self._ledger.find_answer(asked.batch_id, asked.list_hash)
         if stored is None:
             raise ListNotServed(
                 "no shares were given for this list, so there is nothing to prove; "
-                "send the ballot list first"
+                "send the certified list first"
             )
-        shares = DecryptionShares.from_bytes(self._public, decode(stored, SignedShares).shares)
-        size = self._size_of_own_ballot(ballot_list)
-        ballots = [
-            read_ballot(self.task, self._public, each, batch=ballot_list.batch_id, size=size)
-            for each in ballot_list.ballots
-        ]
+        tallies = self._endorsed_tallies(asked, statement)
         proof = prove_shares(
             self._public,
             self._key_share,
-            add_ballots(self._public, [ballot.ciphertexts for ballot in ballots]),
-            shares,
-            context=share_context(self.task.task_id, ballot_list.batch_id, served),
+            tallies,
+            DecryptionShares.from_bytes(self._public, decode(stored, SignedShares).shares),
+            context=share_context(self.task.task_id, asked.batch_id, asked.list_hash),
             random_bytes=self._randomness,
         )
         unsigned = SignedShareProof(
             task_id=self.task.task_id,
-            batch_id=ballot_list.batch_id,
-            list_hash=served,
+            batch_id=asked.batch_id,
+            list_hash=asked.list_hash,
             teacher=self.index,
             proof=proof.to_bytes(self._public),
-            signature=UNSIGNED,
         )
         return encode(sign(unsigned, self._signer))
 
-    def _require_task(self, task_id: TaskId) -> None:
-        if task_id != self.task.task_id:
+    def _require_ours(self, message: FromAggregator) -> None:
+        if message.task_id != self.task.task_id:
             raise WrongTask(
                 "this message is for another task; compare the task's hash with the aggregator's"
             )
+        require_from_aggregator(self.task, message)
+
+    def _endorsed(self, about: CertifiedList | ProofRequest) -> ListStatement:
+        """What this teacher endorsed of a list, from its ledger, under this task and key.
+
+        Several tasks share a ledger. A list of another one, opened with this one's share of a
+        key, would let its colluders choose what is decrypted here.
+        """
+        stored = self._ledger.find_endorsement(about.batch_id, about.list_hash)
+        if stored is None:
+            raise ListNotEndorsed(
+                "this teacher has not endorsed this list, so it gives nothing to open it; send the "
+                "list itself first"
+            )
+        statement = decode(stored, Endorsement).statement
+        if (statement.task_id, statement.key_id) != (self.task.task_id, self.task.key_id):
+            raise WrongTask(
+                "this list was endorsed under another task; nothing of it is opened here"
+            )
+        return statement
+
+    def _endorsed_tallies(
+        self, about: CertifiedList | ProofRequest, statement: ListStatement
+    ) -> tuple[Ciphertext, ...]:
+        """The tallies in a message, if they are those that this teacher worked out."""
+        if tally_hash(about.tallies) != statement.tally_hash:
+            raise ListFault("these are not the tallies of the list that was endorsed; refuse them")
+        return read_ciphertexts(self._public, about.tallies)
 
     def _size_of_own_ballot(self, ballot_list: BallotList) -> int:
-        """How many ciphertexts a ballot has; refuses a list without the own ballot in it."""
+        """How many ciphertexts a ballot has; refuses a list without this teacher's ballot."""
         own = self._ledger.find_ballot(ballot_list.batch_id)
         if own is None or own not in ballot_list.ballots:
             raise OwnBallotMissing(

@@ -1,77 +1,38 @@
-"""The transcript: everything needed to check a release afterwards, from public data alone.
+"""The transcript: a receipt and all the ballots behind it, for teachers and auditors.
 
-Made by the aggregator, checked by anyone. The inputs are in it by their hashes only. What a check
-establishes: at least N - D distinct teachers of the task signed and proved these ballots for these
-queries; the counts are exactly the sum of what they encrypted; the labels follow from the counts.
-The task is the transcript's own: whoever makes one up, its teachers and its key, can make a
-transcript that holds. Only the id of the task that one knows of tells these apart.
+Made by the aggregator, checked by anyone who has it. Beyond the receipt it establishes that at
+least N - D distinct teachers of the task signed and proved these ballots for these queries, and
+that the endorsed tallies are their products. A key that is lost later would open every ballot in
+it: so queriers get receipts, and a transcript goes only to whom it must.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from dppp.errors import DpppError, TranscriptError
-from dppp.paillier.decryption.opening import Opening, verify_openings
-from dppp.paillier.encryption import Ciphertext
-from dppp.paillier.keys import PublicKey
-from dppp.protocol.ballots import check_list
-from dppp.protocol.messages import (
-    HASH_BYTES,
-    NONCE_BYTES,
-    BallotList,
-    QueryId,
-    TaskId,
-    batch_id,
-    list_hash,
-    query_id_of_digest,
-)
-from dppp.protocol.release import Answer, release_answers
-from dppp.protocol.task import Task
-from dppp.protocol.wire import decode, encode
+from dppp.errors import ListFault, TranscriptError
+from dppp.paillier.encryption import write_ciphertexts
+from dppp.protocol.ballots import check_list, statement_of
+from dppp.protocol.messages import BallotList, TaskId, list_hash
+from dppp.protocol.receipt import RECEIPT_CHECKS, Receipt, Verified, checking, verify_receipt
+from dppp.protocol.signing import require_from_aggregator
+from dppp.protocol.wire import decode, encode, kind_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryDigest:
-    """A query without its input."""
-
-    nonce: bytes
-    digest: bytes
-
-    def __post_init__(self) -> None:
-        if (len(self.nonce), len(self.digest)) != (NONCE_BYTES, HASH_BYTES):
-            raise TranscriptError("form", "a query's nonce or digest has the wrong length")
+CHECKS = (*RECEIPT_CHECKS, "ballots")
+"""In order: a failure names the first that does not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A release and all that it rests on."""
+    """A release and all that it rests on: the encoded receipt and the encoded list."""
 
     KIND: ClassVar[str] = "transcript"
     SIZE_LIMIT: ClassVar[int] = 2**31
-    task: bytes = field(repr=False)
-    public_key: bytes = field(repr=False)
-    queries: tuple[QueryDigest, ...] = field(repr=False)
+    receipt: bytes = field(repr=False)
     ballot_list: bytes = field(repr=False)
-    openings: tuple[bytes, ...] = field(repr=False)
-    answers: tuple[Answer, ...] = field(repr=False)
 
     def to_bytes(self) -> bytes:
         """The canonical encoding."""
         return encode(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """What a transcript was found to say."""
-
-    task: Task
-    ballots: int
-    answers: tuple[Answer, ...]
-    checks: tuple[str, ...]
-
-
-CHECKS = ("form", "task", "key", "queries", "ballots", "opening", "labels")
-"""In order: a failure names the first that does not hold."""
 
 
 def verify_transcript(
@@ -81,63 +42,40 @@ def verify_transcript(
 
     Without `expected_task` it is checked against itself alone.
     """
-    step = iter(CHECKS)
-    check = next(step)
-    try:
+    with checking("form"):
         transcript = decode(data, Transcript)
-        check = next(step)
-        task = decode(transcript.task, Task)
-        _require_task(task, expected_task)
-        check = next(step)
-        public = PublicKey.from_bytes(transcript.public_key, insecure_testing=insecure_testing)
-        task.require_key(public)
-        check = next(step)
-        ballot_list = decode(transcript.ballot_list, BallotList)
-        query_ids = _check_queries(task, transcript, ballot_list)
-        check = next(step)
-        tally = check_list(task, public, ballot_list, size=task.ciphertexts_for(len(query_ids)))
-        check = next(step)
-        openings = _check_openings(public, tally, transcript)
-        check = next(step)
-        answers = release_answers(
-            task,
-            query_ids,
-            [opening.plaintext for opening in openings],
-            ballots=len(ballot_list.ballots),
-            of_list=list_hash(ballot_list),
-        )
-        if answers != transcript.answers:
-            raise TranscriptError(check, "the labels or counts do not follow from the opening")
-    except TranscriptError:
-        raise
-    except DpppError as error:
-        raise TranscriptError(check, str(error)) from error
-    return Verified(task=task, ballots=len(ballot_list.ballots), answers=answers, checks=CHECKS)
-
-
-def _require_task(task: Task, expected: TaskId | None) -> None:
-    if expected not in (None, task.task_id):
-        raise TranscriptError(
-            "task",
-            f"its id is {task.task_id.hex()}, so these are other teachers, another key or other "
-            "terms than those that you know of; trust nothing in it",
-        )
-
-
-def _check_queries(
-    task: Task, transcript: Transcript, ballot_list: BallotList
-) -> tuple[QueryId, ...]:
-    query_ids = tuple(
-        query_id_of_digest(task.task_id, query.nonce, query.digest) for query in transcript.queries
+    verified = verify_receipt(
+        transcript.receipt, expected_task=expected_task, insecure_testing=insecure_testing
     )
-    if ballot_list.batch_id != batch_id(task.task_id, query_ids):
-        raise TranscriptError("queries", "the ballots are for other queries")
-    return query_ids
+    with checking("ballots"):
+        _require_ballots(verified, decode(transcript.ballot_list, BallotList))
+    return replace(verified, checks=CHECKS)
 
 
-def _check_openings(
-    public: PublicKey, tally: tuple[Ciphertext, ...], transcript: Transcript
-) -> tuple[Opening, ...]:
-    openings = tuple(Opening.from_bytes(public, each) for each in transcript.openings)
-    verify_openings(public, tally, openings)
-    return openings
+def verify_release(
+    data: bytes, *, expected_task: TaskId | None = None, insecure_testing: bool = False
+) -> Verified:
+    """Check a receipt or a transcript, whichever these bytes are."""
+    with checking("form"):
+        kind = kind_of(data)
+    verify = {Receipt.KIND: verify_receipt, Transcript.KIND: verify_transcript}.get(kind)
+    if verify is None:
+        raise TranscriptError("form", f"this is a {kind}, and not a receipt or a transcript")
+    return verify(data, expected_task=expected_task, insecure_testing=insecure_testing)
+
+
+def _require_ballots(verified: Verified, ballot_list: BallotList) -> None:
+    """The list is the endorsed one, and the endorsed tallies are the products of its ballots."""
+    task, endorsed = verified.task, verified.statement
+    require_from_aggregator(task, ballot_list)
+    size = task.ciphertexts_for(len(verified.answers))
+    tallied = check_list(task, verified.public, ballot_list, size=size)
+    found = statement_of(
+        task,
+        batch=ballot_list.batch_id,
+        of_list=list_hash(ballot_list),
+        tallies=write_ciphertexts(verified.public, tallied.tallies),
+        participants=tallied.participants,
+    )
+    if found != endorsed:
+        raise ListFault("these are other ballots than those of the list that the teachers endorsed")

@@ -20,7 +20,7 @@ import msgpack
 
 from dppp.errors import WireError
 
-VERSION = 1
+VERSION = 2
 _MOST_INTEGER = 2**63 - 1
 
 
@@ -123,7 +123,14 @@ class _Reader:
             self._unpacker.read_map_header, f"these bytes are not a {expected.KIND}: no map"
         )
         for name, value in (("version", VERSION), ("kind", expected.KIND)):
-            if self._unpacker.unpack() != name or self._unpacker.unpack() != value:
+            is_named = self._unpacker.unpack() == name
+            found = self._unpacker.unpack() if is_named else None
+            if name == "version" and found == 1:
+                raise WireError(
+                    f"this {expected.KIND} was made before 0.2.0, whose keys are unsafe; make a "
+                    "new federation with new keys, keep the ledgers, read CHANGELOG.md, Security"
+                )
+            if found != value:
                 raise WireError(
                     f"these bytes are not a {expected.KIND} of version {VERSION} in canonical form"
                 )

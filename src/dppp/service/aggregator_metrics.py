@@ -28,6 +28,11 @@ class AggregatorMetrics:
         self._queries = Counter(
             "dppp_queries", "Queries in ended batches", ["outcome"], registry=self.registry
         )
+        self._flagged = Counter(
+            "dppp_flagged_answers",
+            "Released answers with counts that votes and noise hardly ever give",
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             "dppp_batch_seconds", "From request to release", registry=self.registry
         )
@@ -57,6 +62,7 @@ class AggregatorMetrics:
         elif event.stage in (Stage.RELEASED, Stage.ABORTED):
             self._batches.labels(event.stage.value).inc()
             self._queries.labels(event.stage.value).inc(event.queries)
+            self._flagged.inc(event.flagged)
             started = self._started.pop(event.batch, None)
             if started is not None and event.stage is Stage.RELEASED:
                 self._seconds.observe(event.at - started)

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.signing import signer_of
 from dppp.service.aggregator_metrics import AggregatorMetrics
 from dppp.service.aggregator_station import AggregatorStation
 from dppp.service.batch_file import open_batch_store
@@ -60,6 +61,7 @@ def make_application(
     aggregator = Aggregator(
         task=federation.task,
         public=federation.public,
+        signer=signer_of(home.signing_key()),
         store=store,
         patience=config.patience.to_patience(),
     )

@@ -13,12 +13,14 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, WireError
-from dppp.protocol.aggregator import Send
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.messages import (
     HASH_BYTES,
@@ -29,7 +31,7 @@ from dppp.protocol.messages import (
     query_id,
 )
 from dppp.protocol.wire import encode
-from dppp.service.batch_runner import BatchRunner, Clock
+from dppp.service.batch_runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
 from dppp.service.events import BatchEvent, Stage
 from dppp.service.frames import Reassembly, read_frame, split_message
@@ -40,6 +42,7 @@ log = logging.getLogger("dppp.aggregator")
 
 _ANNOUNCE_SECONDS = 2
 _ORPHAN_SECONDS = 8
+_LATEST = 2**40
 _FOR_ALL = 2
 """From so many teachers on, the same message goes once to all instead of to each."""
 
@@ -168,13 +171,13 @@ class AggregatorStation:
             await asyncio.sleep(_ANNOUNCE_SECONDS)
 
     async def _take_event(self, message: Msg) -> None:
-        """Only aggregators of this federation can publish here; still nothing is assumed."""
+        """From another aggregator of this federation, or from the broker: nothing is assumed."""
         try:
             plain = json.loads(message.data)
             worker = str(plain["worker"])
             if worker == self.worker:
                 return
-            running = [BatchId(bytes.fromhex(each)) for each in plain.get("running", ())]
+            running = [_read_batch(each) for each in plain.get("running", ())[:MOST_OPEN_BATCHES]]
             event = _read_event(plain["event"], worker) if "event" in plain else None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("event dropped", extra={"reason": type(error).__name__})
@@ -187,8 +190,13 @@ class AggregatorStation:
     async def _note(self, event: BatchEvent) -> None:
         identifier = BatchId(bytes.fromhex(event.batch))
         self._heard_of[identifier] = self._clock()
-        if event.stage in (Stage.RELEASED, Stage.ABORTED):
+        if event.is_last:
             await self.runner.refresh(identifier)
+            outcome = await self.runner.ask(Aggregator.outcome, identifier)
+            if (event.stage is Stage.ABORTED) != isinstance(outcome, Abort) or outcome is None:
+                return  # the store knows of no such end
+            if isinstance(outcome, Abort):
+                event = replace(event, reason=outcome.reason)
         self.runner.hub.tell(event)
 
     async def _look_for_orphans(self) -> None:
@@ -222,10 +230,27 @@ class AggregatorStation:
         return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
 
 
+def _read_batch(text: str) -> BatchId:
+    found = BatchId(bytes.fromhex(text))
+    if len(found) != HASH_BYTES:
+        raise ValueError("the id of a batch has another length")
+    return found
+
+
 def _read_event(plain: dict[str, Any], worker: str) -> BatchEvent:
+    """An event of another worker. The broker could have made it, so it is believed little.
+
+    What a batch came to, and why, is read from the store.
+    """
     if plain.pop("kind") != "batch":
         raise ValueError("an event of another kind")
     plain.pop("worker")
-    plain["stage"] = Stage(plain["stage"])
-    bytes.fromhex(plain["batch"])
-    return BatchEvent(worker=worker, **plain)
+    stage, at, teacher = Stage(plain.pop("stage")), plain.pop("at"), plain.pop("teacher")
+    batch, reason = plain.pop("batch"), plain.pop("reason")
+    numbers = {name: plain.pop(name) for name in ("queries", "done", "of", "flagged")}
+    whole = [*numbers.values(), *([] if teacher is None else [teacher])]
+    is_typed = type(at) in (int, float) and 0 <= at < _LATEST and isinstance(reason, str | None)
+    if plain or not is_typed or not all(type(each) is int and 0 <= each < 2**31 for each in whole):
+        raise ValueError("an event with other fields, or values out of range")
+    _read_batch(batch)
+    return BatchEvent(batch=batch, stage=stage, at=at, teacher=teacher, worker=worker, **numbers)

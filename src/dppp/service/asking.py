@@ -19,11 +19,11 @@ from pydantic import BaseModel, ValidationError
 from dppp.errors import DpppError, GatewayAbort, GatewayError, GatewayRefusal, InputError
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import input_digest
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
-from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode
 from dppp.service.events import Stage
-from dppp.service.gateway_models import BatchState, Budget, Labels, TaskTerms
+from dppp.service.gateway_models import BatchState, Budget, Labels, Rights, TaskTerms
 
 Model = TypeVar("Model", bound=BaseModel)
 Rows = Sequence[Sequence[float]]
@@ -34,6 +34,7 @@ _RETRY_SECONDS = 2
 _FIRST_POLL_SECONDS = 0.05
 _POLL_SECONDS = 0.5
 _TOKEN = re.compile("[!-~]+")
+_MOST_WORDS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class Labelled:
 
     label: str | None
     counts: tuple[int, ...]
+    is_flagged: bool = False
 
 
 class Gateway:
@@ -70,6 +72,15 @@ class Gateway:
         """What was spent and is left."""
         return _read(Budget, self._call("GET", "/api/budget")).model_dump()
 
+    def require_transcripts(self) -> None:
+        """Before anything is charged: a token without the right is refused every transcript."""
+        if not _read(Rights, self._call("GET", "/api/rights")).transcripts:
+            raise GatewayRefusal(
+                "your token may not fetch transcripts, which are for auditors; nothing was asked "
+                "or charged. Leave out --transcripts, or ask the aggregator's operator for "
+                "transcripts = true in your entry"
+            )
+
     def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
         """Send a batch; the same rows under the same key are the same batch."""
         body = {"rows": [list(row) for row in rows], "fresh": is_fresh}
@@ -86,8 +97,8 @@ class Gateway:
                 return
             if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
-                    f"the batch was aborted: {state.reason}{_named(state)}. The same command "
-                    "asks again, at a new charge"
+                    f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}. The same "
+                    "command asks again, at a new charge"
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLL_SECONDS)
@@ -95,10 +106,18 @@ class Gateway:
     def labels(self, batch: str) -> list[Labelled]:
         """The labels of a released batch."""
         found = _read(Labels, self._call("GET", f"/api/batches/{batch}/labels"))
-        return [Labelled(label=each.label, counts=tuple(each.counts)) for each in found.labels]
+        return [
+            Labelled(label=each.label, counts=tuple(each.counts), is_flagged=each.flagged)
+            for each in found.labels
+        ]
+
+    def receipt(self, batch: str) -> bytes | None:
+        """The receipt of a released batch; None if all its rows had been released before."""
+        answer = self._call("GET", f"/api/batches/{batch}/receipt", accepted=(409,))
+        return answer.content if answer.status_code == 200 else None
 
     def transcript(self, batch: str) -> bytes | None:
-        """The transcript of a released batch; None if all its rows had been released before."""
+        """The transcript, with all ballots, for a token that has the right to it."""
         answer = self._call("GET", f"/api/batches/{batch}/transcript", accepted=(409,))
         return answer.content if answer.status_code == 200 else None
 
@@ -187,10 +206,29 @@ class Plan:
         self._path.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """What a batch came to: labels, its receipt, and its transcript if that was wanted.
+
+    Rows that were all released before have neither.
+    """
+
+    part: Part
+    labels: list[Labelled]
+    receipt: bytes | None
+    transcript: bytes | None
+
+
 def ask_in_parts(
-    gateway: Gateway, rows: Rows, plan: Plan, *, is_fresh: bool, report: Report
-) -> Iterator[tuple[Part, list[Labelled], bytes | None]]:
-    """The labels and the transcript of each part, as they come."""
+    gateway: Gateway,
+    rows: Rows,
+    plan: Plan,
+    *,
+    is_fresh: bool,
+    with_transcripts: bool,
+    report: Report,
+) -> Iterator["Released"]:
+    """The labels of each part as they come, with its receipt, and its transcript if wanted."""
     for part in tuple(plan.parts):
         own = rows[part.start : part.start + part.count]
         try:
@@ -210,34 +248,39 @@ def ask_in_parts(
                 f"the gateway gave {len(labels):,} labels for {part.count:,} rows; use none of "
                 "them, and tell the teachers"
             )
-        yield part, labels, gateway.transcript(batch)
+        transcript = gateway.transcript(batch) if with_transcripts else None
+        yield Released(
+            part=part, labels=labels, receipt=gateway.receipt(batch), transcript=transcript
+        )
         report(part.start + part.count, "released")
 
 
-def count_in_transcript(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int:
-    """How many of these rows have their label in the transcript; one that differs is refused.
+def count_in_receipt(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int:
+    """How many of these rows have their label in the receipt; one that differs is refused.
 
-    That the transcript itself holds is for `dppp verify`. Rows that are not in it were released
+    That the receipt itself holds is for `dppp verify`. Rows that are not in it were released
     before.
     """
     try:
-        transcript = decode(data, Transcript)
-        task = decode(transcript.task, Task)
+        receipt = decode(data, Receipt)
+        task = decode(receipt.task, Task)
         digests = [input_digest(each) for each in encode_inputs(rows, len(task.features))]
         names = dict(enumerate(task.class_names))
         answers = {
             query.digest: Labelled(
-                label=None if answer.label is None else names[answer.label], counts=answer.counts
+                label=None if answer.label is None else names[answer.label],
+                counts=answer.counts,
+                is_flagged=answer.is_flagged,
             )
-            for query, answer in zip(transcript.queries, transcript.answers, strict=True)
+            for query, answer in zip(receipt.queries, receipt.answers, strict=True)
         }
     except (DpppError, ValueError, KeyError) as error:
-        raise GatewayError(f"the gateway's transcript is none of these rows: {error}") from error
+        raise GatewayError(f"the gateway's receipt is not about these rows: {error}") from error
     for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
         if answers.get(digest, labelled) != labelled:
             raise GatewayError(
                 f"the gateway says another label or other counts for row {place} of the batch than "
-                "its own transcript; trust neither, and tell the teachers"
+                "its own receipt; trust neither, and tell the teachers"
             )
     return sum(digest in answers for digest in digests)
 
@@ -267,6 +310,7 @@ def _words(state: BatchState) -> str:
     words = {
         Stage.VOTES: "teachers are asked",
         Stage.BALLOTS: f"{state.ballots} ballots",
+        Stage.ENDORSEMENTS: f"{state.endorsements} endorsements of the list",
         Stage.SHARES: f"{state.shares} decryption shares",
     }
     return words.get(state.stage, str(state.stage))
@@ -280,8 +324,13 @@ def _named(state: BatchState) -> str:
     )
 
 
+def _plain(text: str) -> str:
+    """A stranger's words without what would move a terminal's cursor, and not too many of them."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_MOST_WORDS])
+
+
 def _detail(answer: httpx.Response) -> str:
     try:
-        return str(answer.json()["detail"])
+        return _plain(str(answer.json()["detail"]))
     except (ValueError, KeyError, TypeError):
-        return answer.reason_phrase
+        return _plain(answer.reason_phrase)

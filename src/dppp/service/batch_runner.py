@@ -44,13 +44,9 @@ class Channel(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class TeacherState:
-    """What is known of a teacher: when it was heard of, and how it took part lately."""
+    """What is known of a teacher: when it was heard of, and so whether it is there."""
 
     heard_at: float | None = None
-    answered_at: float | None = None
-    ballots: int = 0
-    missed: int = 0
-    has_missed_last: bool = False
     is_online: bool = False
 
 
@@ -61,6 +57,7 @@ class _Open:
     queries: int
     phase: Phase = Phase.VOTING
     voters: frozenset[int] = frozenset()
+    endorsers: frozenset[int] = frozenset()
     sharers: frozenset[int] = frozenset()
 
 
@@ -226,7 +223,6 @@ class BatchRunner:
         teachers, threshold = self.task.trust.teachers, self.task.trust.threshold
         for teacher in sorted(set(found.voters) - seen.voters):
             seen.voters |= {teacher}
-            self._count_ballot(teacher)
             done = len(seen.voters)
             self._tell(
                 identifier,
@@ -236,29 +232,30 @@ class BatchRunner:
                 of=teachers,
                 teacher=teacher,
             )
-        if found.phase is Phase.OPENING and seen.phase is Phase.VOTING:
-            seen.phase = Phase.OPENING
+        if found.phase is not Phase.VOTING and seen.phase is Phase.VOTING:
             self._tell(
                 identifier, Stage.TALLY, queries=seen.queries, done=len(found.voters), of=teachers
             )
-        for teacher in sorted(set(found.sharers) - seen.sharers):
-            seen.sharers |= {teacher}
-            done = len(seen.sharers)
-            self._tell(
-                identifier,
-                Stage.SHARES,
-                queries=seen.queries,
-                done=done,
-                of=threshold,
-                teacher=teacher,
-            )
+        seen.phase = found.phase
+        news = (
+            (Stage.ENDORSEMENTS, found.endorsers, seen.endorsers),
+            (Stage.SHARES, found.sharers, seen.sharers),
+        )
+        for stage, found_now, seen_before in news:
+            for done, teacher in enumerate(sorted(set(found_now) - seen_before), start=1):
+                self._tell(
+                    identifier,
+                    stage,
+                    queries=seen.queries,
+                    done=len(seen_before) + done,
+                    of=threshold,
+                    teacher=teacher,
+                )
+        seen.endorsers, seen.sharers = frozenset(found.endorsers), frozenset(found.sharers)
 
     async def _tell_end(self, identifier: BatchId, seen: _Open) -> None:
         if self._open.pop(identifier, None) is None:
             return  # the other loop noticed first
-        for teacher, state in self.teachers.items():
-            state.has_missed_last = teacher not in seen.voters
-            state.missed += state.has_missed_last
         outcome = await self.ask(Aggregator.outcome, identifier)
         assert outcome is not None, "a batch that is no longer under way has an outcome"
         if isinstance(outcome, Abort):
@@ -266,12 +263,12 @@ class BatchRunner:
             details = {"missing": outcome.missing, "culprits": outcome.culprits}
             log.warning("batch aborted", extra={"batch": identifier.hex(), **details})
         else:
-            self._tell(identifier, Stage.RELEASED, queries=seen.queries)
+            flagged = sum(answer.is_flagged for answer in outcome.answers)
+            self._tell(identifier, Stage.RELEASED, queries=seen.queries, flagged=flagged)
             log.info("batch released", extra={"batch": identifier.hex(), "queries": seen.queries})
-
-    def _count_ballot(self, teacher: int) -> None:
-        self.teachers[teacher].ballots += 1
-        self.teachers[teacher].answered_at = self._clock()
+            if flagged:
+                extra = {"batch": identifier.hex(), "answers": flagged}
+                log.warning("implausible counts", extra=extra)
 
     def _tell(
         self,
@@ -283,6 +280,7 @@ class BatchRunner:
         of: int = 0,
         teacher: int | None = None,
         reason: str | None = None,
+        flagged: int = 0,
     ) -> None:
         self.hub.tell(
             BatchEvent(
@@ -294,6 +292,7 @@ class BatchRunner:
                 of=of,
                 teacher=teacher,
                 reason=reason,
+                flagged=flagged,
             )
         )
 

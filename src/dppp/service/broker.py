@@ -1,8 +1,16 @@
 """A connection to the broker (NATS): mutual TLS, an nkey for identity, a subject for each speaker.
 
-Used by teachers and aggregators; both dial out. The broker moves bytes, may lose them, and is
-trusted with nothing: what matters is signed and checked by the parties. It does keep a teacher from
-publishing under another's subject, which is where an aggregator takes the sender from.
+Used by teachers and aggregators; both dial out. TLS ends at the broker, so its operator
+
+- sees who talks, when, and how much, and can drop, delay and repeat messages;
+- reads what is not encrypted for somebody: the rows in a request, and the decryption shares, which
+  together open the noisy counts of a batch, but no single ballot;
+- can say something under a teacher's subject, from which an aggregator takes the sender. A ballot
+  so made is refused, since a teacher signs its own, but the teacher may be named as at fault;
+- cannot make, change or read a ballot, and cannot ask anything in the aggregator's name: requests
+  and lists are signed with the aggregator's key, which stands in the task. So it spends no budget.
+
+An honest broker keeps a teacher from publishing under another's subject (broker_config.py).
 """
 
 import asyncio

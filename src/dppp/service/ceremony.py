@@ -57,7 +57,8 @@ def deal_federation(
     refuse_to_overwrite(out, [FEDERATION, *names])
     certificate = _calibrate(terms, len(teachers))
     dealt = key or _deal(terms, certificate.trust)
-    task = _agree(terms, teachers, certificate, dealt)
+    (aggregator,) = (request for request in requests if request.role is Role.AGGREGATOR)
+    task = _agree(terms, teachers, aggregator, certificate, dealt)
     issue = partial(authority.issue, now=now or datetime.now(UTC), lifetime=lifetime)
     certificates = {
         request: issue(request.certificate_request, request.identity) for request in requests
@@ -110,8 +111,12 @@ def _calibrate(terms: Terms, teachers: int) -> Certificate:
         queries=terms.queries,
         classes=len(terms.class_names),
     )
-    size = {"modulus_bits": terms.modulus_bits, "s": terms.s}
-    check_terms(teachers=teachers, threshold=trust.threshold, **size)
+    check_terms(
+        teachers=teachers,
+        threshold=trust.threshold,
+        modulus_bits=terms.modulus_bits,
+        s=terms.s,
+    )
     return calibrate_for(terms.noise, promise, trust)
 
 
@@ -125,7 +130,11 @@ def _deal(terms: Terms, trust: Trust) -> DealtKey:
 
 
 def _agree(
-    terms: Terms, teachers: Sequence[JoinRequest], certificate: Certificate, dealt: DealtKey
+    terms: Terms,
+    teachers: Sequence[JoinRequest],
+    aggregator: JoinRequest,
+    certificate: Certificate,
+    dealt: DealtKey,
 ) -> Task:
     return agree(
         name=terms.name,
@@ -135,6 +144,7 @@ def _agree(
         teachers=[
             TeacherEntry(name=teacher.name, signing_key=teacher.signing_key) for teacher in teachers
         ],
+        aggregator_key=aggregator.signing_key,
         certificate=certificate,
         public=dealt.public,
         abstain_below=terms.abstain_below,

@@ -9,6 +9,7 @@ import tomllib
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -51,8 +52,7 @@ def _listen(value: str) -> str:
     return value
 
 
-def _is_this_machine(address: str) -> bool:
-    host, _ = split_address(address)
+def _is_this_machine(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -67,6 +67,17 @@ def split_address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+def _model_url(value: str) -> str:
+    """The rows of all queriers go there."""
+    parts = urlsplit(value)
+    if parts.scheme != "https" and not _is_this_machine(parts.hostname or ""):
+        raise ValueError(
+            "rows would pass to another machine in the clear; write https://, or let the model "
+            "server run on this machine, as http://127.0.0.1:8000/predict"
+        )
+    return value
+
+
 def _server(value: str) -> str:
     if not value.startswith(("tls://", "nats://")):
         raise ValueError("write a broker as tls://nats.example.org:4222")
@@ -78,6 +89,7 @@ Secret = Annotated[SecretStr, BeforeValidator(_secret)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Server = Annotated[str, AfterValidator(_server)]
 HexHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+ModelUrl = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(_model_url)]
 ImportName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -163,10 +175,10 @@ class CallableModel(Section):
 
 
 class HttpModel(Section):
-    """A model server."""
+    """A model server: over HTTPS, or in the clear on this machine only."""
 
     kind: Literal["http"]
-    url: str = Field(pattern=r"^https?://")
+    url: ModelUrl
     timeout_seconds: float = Field(default=30, gt=0)
 
 
@@ -184,9 +196,22 @@ Model = Annotated[
 
 
 class Monitoring(Section):
-    """Where metrics and health are served; nowhere without an address."""
+    """Where metrics and health are served; nowhere without an address.
+
+    `expose` says that other machines may read them: there is no password.
+    """
 
     listen: Listen | None = None
+    expose: bool = False
+
+    @model_validator(mode="after")
+    def _exposed_by_name_only(self) -> "Monitoring":
+        if self.listen is None or self.expose or _is_this_machine(split_address(self.listen)[0]):
+            return self
+        raise ValueError(
+            f"{self.listen} can be reached from elsewhere, and whoever reaches it reads when and "
+            "how much is asked; listen on 127.0.0.1, or add expose = true"
+        )
 
 
 class Party(Section):
@@ -226,7 +251,7 @@ class Gateway(Section):
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("give tls_certificate and tls_key, or neither")
         is_clear = self.tls_certificate is None and not self.behind_proxy
-        if is_clear and not _is_this_machine(self.listen):
+        if is_clear and not _is_this_machine(split_address(self.listen)[0]):
             raise ValueError(
                 f"{self.listen} can be reached from elsewhere, where tokens and rows would pass in "
                 "the clear; give tls_certificate and tls_key, or behind_proxy = true"
@@ -235,11 +260,28 @@ class Gateway(Section):
 
 
 class Querier(Section):
-    """Who may ask, known by the SHA-256 of a token, and how many queries at the most."""
+    """Who may ask, known by the SHA-256 of a token, and how many queries it may spend in all.
+
+    `transcripts` is an auditor's right: to fetch the full transcripts of its own batches, with all
+    ballots.
+    """
 
     name: str = Field(min_length=1, max_length=200)
     token_sha256: HexHash
-    queries: int | None = Field(default=None, ge=0)
+    queries: int = Field(ge=1)
+    transcripts: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_allowance(cls, given: Any) -> Any:
+        """Pydantic's own words would not say what to write."""
+        queries = given.get("queries") if isinstance(given, dict) else None
+        if type(queries) is not int or queries < 1:
+            raise ValueError(
+                "queries is missing or not a positive number; write how many this querier may "
+                "spend in all, as queries = 500 (there is no unlimited)"
+            )
+        return given
 
 
 class PatienceSeconds(Section):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from dppp.service.broker_config import DEFAULT_PORT
 from dppp.service.federation_file import FederationFile
+from dppp.service.locations import LedgerFiles
 
 EXAMPLE_MODEL = """\
 # Your model: a scikit-learn model in a file written by skops. Other kinds:
@@ -26,19 +27,24 @@ def default_servers(federation: FederationFile) -> tuple[str, ...]:
 
 
 def teacher_configuration(
-    federation: FederationFile, servers: Sequence[str], model: str = EXAMPLE_MODEL
+    federation: FederationFile,
+    servers: Sequence[str],
+    ledger: LedgerFiles,
+    model: str = EXAMPLE_MODEL,
 ) -> str:
     """teacher.toml; the cap that stands in it is what this task costs, and no more."""
     task = federation.task
     return f"""\
 # A teacher's configuration. Paths are relative to this file.
 {_party(federation, servers)}
-# What was spent on your data, for good. Copy the ledger as often as you like, but never put an old
-# copy back. The head file notices if somebody does: put it on another disk.
+# What was spent on your data, for good. Give all federations that use the same data the same
+# ledger: two ledgers would be two caps. If another ledger counts this data, write that one here.
+# Copy the ledger as often as you like, but never put an old copy back. The head file notices if
+# somebody does: put it on another disk.
 # In PostgreSQL, instead of path: url = "env:DPPP_LEDGER_URL" or "file:ledger.url"
 [ledger]
-path = "ledger.db"
-head = "head.json"
+path = {_text(str(ledger.path))}
+head = {_text(str(ledger.head))}
 
 # The most that may ever be spent on this data, over all tasks: fixed for good by
 # `dppp teacher accept`. As it stands it pays for this task and for nothing after it.
@@ -51,6 +57,7 @@ delta = {task.delta!r}
 # Metrics and health, for your own monitoring.
 [monitoring]
 # listen = "127.0.0.1:9101"
+# expose = true                # with an address that other machines can reach
 """
 
 
@@ -76,10 +83,12 @@ listen = "127.0.0.1:8080"
 # [[queriers]]
 # name = "clinic"
 # token_sha256 = "…"
-# queries = 500
+# queries = 500                # what this querier may spend in all; there is no unlimited
+# transcripts = false          # true for an auditor: full transcripts of its batches, all ballots
 
 [monitoring]
 # listen = "127.0.0.1:9100"
+# expose = true                # with an address that other machines can reach
 """
 
 

@@ -41,7 +41,12 @@ def embed_gateway(
     """A gateway for a federation that was founded in this process."""
     channel = EmbeddedChannel(founded.teachers)
     runner = BatchRunner(
-        aggregator=Aggregator(task=founded.task, public=founded.key.public, store=store),
+        aggregator=Aggregator(
+            task=founded.task,
+            public=founded.key.public,
+            signer=founded.aggregator_signer,
+            store=store,
+        ),
         channel=channel,
         hub=EventHub(),
     )

@@ -1,8 +1,9 @@
 """What happens to batches and teachers, for whoever watches: progress bars, the page, metrics.
 
-Everything in an event is public to queriers: stages, numbers of ballots, who is online. Never an
-input, a vote, a ballot or a key. A watcher who reads too slowly loses the oldest events, so that
-nobody who watches can hold up the aggregator.
+An event holds a stage, numbers of ballots, who is online: never an input, a vote, a ballot or a
+key. The hub of a process tells of all batches, and is for its operator's metrics and for other
+aggregator processes; a querier watches its own batches only (own_views.py). A watcher who reads too
+slowly loses the oldest events, so that nobody who watches can hold up the aggregator.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from dppp.protocol.batch import Phase
 from dppp.service.stage_times import StageTimes
 
 _MOST_WAITING = 1_000
@@ -24,16 +26,28 @@ class Stage(StrEnum):
     VOTES = "votes"
     BALLOTS = "ballots"
     TALLY = "tally"
+    ENDORSEMENTS = "endorsements"
     SHARES = "shares"
     RELEASED = "released"
     ABORTED = "aborted"
 
 
+STAGES = {
+    Phase.VOTING: Stage.BALLOTS,
+    Phase.ENDORSING: Stage.ENDORSEMENTS,
+    Phase.OPENING: Stage.SHARES,
+    Phase.RELEASED: Stage.RELEASED,
+    Phase.ABORTED: Stage.ABORTED,
+}
+"""What people are shown of a batch's phase."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEvent:
-    """A batch got further: so many ballots or decryption shares of so many.
+    """A batch got further: `done` of `of` ballots, endorsements or decryption shares are in.
 
-    `worker` is the aggregator process that said so, if it was another than this one.
+    `flagged` are answers of a release whose counts votes and noise hardly ever give. `worker` is
+    the aggregator process that said so, if it was another than this one.
     """
 
     batch: str
@@ -44,6 +58,7 @@ class BatchEvent:
     of: int = 0
     teacher: int | None = None
     reason: str | None = None
+    flagged: int = 0
     worker: str | None = None
 
     @property

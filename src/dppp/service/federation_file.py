@@ -87,7 +87,7 @@ class FederationFile:
     @property
     def hash(self) -> bytes:
         """What everybody compares: SHA-256 over the canonical content."""
-        return hash_parts("dppp federation 1", (self.to_bytes(),))
+        return hash_parts("dppp federation 2", (self.to_bytes(),))
 
     @property
     def subject_prefix(self) -> str:
@@ -194,6 +194,11 @@ def _require_agreement(federation: FederationFile) -> None:
         raise FederationError("the teachers are not in the order of their names; get it again")
     if federation.aggregator.nkey is None or federation.broker.nkey is not None:
         raise FederationError("an aggregator has an nkey, and a broker has none; get it again")
+    if federation.task.aggregator_key != federation.aggregator.signing_key:
+        raise FederationError(
+            "the task and the federation file name different signing keys of the aggregator; get "
+            "the file again"
+        )
 
 
 def _require_distinct(federation: FederationFile) -> None:

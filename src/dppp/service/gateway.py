@@ -1,12 +1,19 @@
-"""The HTTP gateway of an aggregator: queriers post rows, watch, and fetch labels and transcripts.
+"""The HTTP gateway of an aggregator: queriers post rows, watch, and fetch labels and receipts.
 
-Everything under /api needs a querier's token. A querier sees its own batches only. Nothing that
-leaves here holds an input, a vote or a ballot's plaintext; a transcript holds ballots, encrypted.
+Everything under /api needs a querier's token. A querier is shown its own batches only: no id,
+stage, time, label or refusal of another's. Three things about others remain, and docs/operations.md
+says so: what is left of the task's budget, that a row was released before (it is free, and comes
+with its label and counts), and how busy the gateway is.
+
+Labels and noisy counts leave here; an input or a single vote does not. A full transcript holds all
+ballots, encrypted, and whoever gets the key later can read them: it is for tokens with the right to
+it. All this is kept by this process. The aggregator's operator reads every row, and could answer
+anything: only a check on the querier's own machine (`dppp verify`) does without trusting it.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
@@ -28,11 +35,11 @@ from dppp.errors import (
     NotReleased,
     RunnerStopped,
     TooManyRows,
+    TranscriptsNotAllowed,
     UncertifiedError,
 )
 from dppp.service.admission import QUERIER, RETRY_SECONDS, Admission
 from dppp.service.batch_runner import BatchRunner
-from dppp.service.event_stream import stream_events
 from dppp.service.gateway_models import (
     BatchState,
     Budget,
@@ -45,12 +52,14 @@ from dppp.service.gateway_models import (
     Problem,
     RecentBatch,
     RecentQuestion,
+    Rights,
     TaskTerms,
     TeacherView,
     Verification,
 )
 from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
+from dppp.service.own_views import OwnViews
 from dppp.service.page_files import add_page
 from dppp.service.querier_desk import QuerierDesk, describe_task
 from dppp.service.queriers import Querier
@@ -63,6 +72,7 @@ _STATUS = (
     (NotReleased, 409),
     (BatchAborted, 410),
     (AllowanceExceeded, 403),
+    (TranscriptsNotAllowed, 403),
     (Abandoned, 503),
     (Busy, 503),
     (BatchStoreUnavailable, 503),
@@ -100,20 +110,33 @@ def make_gateway(
 
     With `page` it shows the page at /; `examples` are rows that anybody with a token may see.
     """
+    views = OwnViews(
+        runner.hub,
+        owner_of=jobs.owner_of,
+        queriers=[querier.name for querier in queriers],
+        teachers=runner.teachers,
+    )
+
+    @asynccontextmanager
+    async def live(app: FastAPI) -> AsyncIterator[None]:
+        async with views, nullcontext() if lifespan is None else lifespan(app):
+            yield
+
     app = FastAPI(
         title="dppp gateway",
         version=__version__,
         summary="Ask a federation for labels; pay from its privacy budget.",
         docs_url=None,  # pages of scripts from elsewhere; /openapi.json is the description
         redoc_url=None,
-        lifespan=lifespan,
+        lifespan=live,
     )
+    app.state.views = views
     _translate_errors(app)
     most_values = most_values_of(runner.task.features, most_rows)
     app.add_middleware(BodyLimit, most_bytes=most_body_bytes, most_values=most_values)
     app.add_middleware(Admission, queriers=queriers)
     app.add_middleware(SafeHeaders)
-    desk = QuerierDesk(runner, jobs, most_rows, insecure_testing=insecure_testing)
+    desk = QuerierDesk(runner, jobs, views, most_rows, insecure_testing=insecure_testing)
     bearer = HTTPBearer(auto_error=False, description="A querier's token.")
 
     def known(request: Request, _: Annotated[object, Depends(bearer)]) -> Querier:
@@ -151,15 +174,20 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         """What was spent, and what is left."""
         return await desk.budget(querier)
 
+    @app.get("/api/rights", responses=_problems(401))
+    async def rights(querier: Annotated[Querier, Depends(known)]) -> Rights:
+        """What your token may do."""
+        return desk.rights(querier)
+
     @app.get("/api/teachers", responses=_problems(401))
-    async def teachers(_: Annotated[Querier, Depends(known)]) -> list[TeacherView]:
-        """Who is there."""
-        return desk.teachers()
+    async def teachers(querier: Annotated[Querier, Depends(known)]) -> list[TeacherView]:
+        """Who is there, and how each took part in your batches."""
+        return desk.teachers(querier)
 
     @app.get("/api/events", responses=_problems(401), response_class=StreamingResponse)
-    async def events(_: Annotated[Querier, Depends(known)]) -> StreamingResponse:
-        """Everything that happens from now on, as server-sent events."""
-        return stream_events(desk.runner.hub)
+    async def events(querier: Annotated[Querier, Depends(known)]) -> StreamingResponse:
+        """Your batches and which teachers are online, from now on, as server-sent events."""
+        return desk.watch(querier)
 
 
 def _add_planning(
@@ -225,22 +253,31 @@ def _add_releases(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         """The labels, once released."""
         return await desk.labels(querier, JobId(bytes.fromhex(batch)))
 
+    file: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"application/octet-stream": {}}, "description": "For dppp verify."}
+    }
+
+    @app.get("/api/batches/{batch}/receipt", responses=own | file, response_class=Response)
+    async def receipt(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Response:
+        """What it takes to check the release, without any ballot: give it to `dppp verify`."""
+        data = await desk.jobs.receipt(querier.name, JobId(bytes.fromhex(batch)))
+        return Response(data, media_type="application/octet-stream")
+
     @app.get(
         "/api/batches/{batch}/transcript",
-        responses=own
-        | {200: {"content": {"application/octet-stream": {}}, "description": "For dppp verify."}},
+        responses=own | _problems(403) | file,
         response_class=Response,
     )
     async def transcript(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Response:
-        """Everything needed to check the release: give it to `dppp verify`."""
-        data = await desk.jobs.transcript(querier.name, JobId(bytes.fromhex(batch)))
+        """Everything needed to check the release, with all ballots, for auditors' tokens only."""
+        data = await desk.transcript(querier, JobId(bytes.fromhex(batch)))
         return Response(data, media_type="application/octet-stream")
 
     @app.get("/api/batches/{batch}/verification", responses=own)
     async def verification(
         request: Request, batch: BatchName, querier: Annotated[Querier, Depends(known)]
     ) -> Verification:
-        """What `dppp verify` says about the transcript here; run it at home to be sure."""
+        """What `dppp verify` says here about the receipt: the aggregator's word, not a proof."""
         identifier = JobId(bytes.fromhex(batch))
         return await desk.verification(querier, identifier, request.is_disconnected)
 

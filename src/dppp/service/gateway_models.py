@@ -45,6 +45,7 @@ class BatchState(BaseModel):
     charged: int
     batch: str | None
     ballots: int
+    endorsements: int
     shares: int
     reason: str | None
     missing: list[int]
@@ -52,10 +53,15 @@ class BatchState(BaseModel):
 
 
 class Label(BaseModel):
-    """A label, null for an abstention, with the noisy counts that it comes from."""
+    """A label, null for an abstention, with the noisy counts that it comes from.
+
+    `flagged`: votes and noise by the rules hardly ever give such counts, so somebody may have
+    cast more than a vote.
+    """
 
     label: str | None
     counts: list[int]
+    flagged: bool
 
 
 class Labels(BaseModel):
@@ -81,13 +87,14 @@ class RecentBatch(BaseModel):
 
 
 class Verification(BaseModel):
-    """What the aggregator found when it checked its own transcript: check it yourself as well."""
+    """What the aggregator found when it checked its own receipt: check it yourself as well."""
 
     is_verified: bool
     checks: list[str] = Field(description="Those that hold, in their order.")
     ballots: int
+    endorsements: int = Field(description="Teachers who signed the list of ballots.")
     reason: str | None
-    command: str = Field(description="What to run on the transcript, at home.")
+    command: str = Field(description="What to run on the receipt, on your own machine.")
 
 
 class Examples(BaseModel):
@@ -171,16 +178,23 @@ class Budget(BaseModel):
     left_to_you: int
 
 
+class Rights(BaseModel):
+    """What your token may do."""
+
+    name: str
+    queries: int = Field(description="That you may spend in all; /api/budget says what is left.")
+    transcripts: bool = Field(description="Whether you may fetch full transcripts.")
+
+
 class TeacherView(BaseModel):
-    """One teacher, as the aggregator sees it: no votes, nothing but its presence."""
+    """One teacher: whether it is online, and how it took part in your own batches. No votes."""
 
     teacher: int
     name: str
     is_online: bool
-    heard_at: float | None
-    answered_at: float | None
-    ballots: int
-    missed: int
+    answered_at: float | None = Field(description="When its last ballot on a batch of yours came.")
+    ballots: int = Field(description="On batches of yours, since this gateway started.")
+    missed: int = Field(description="Batches of yours without a ballot of it, as long.")
     has_missed_last: bool
 
 
@@ -189,4 +203,3 @@ class Health(BaseModel):
 
     status: str
     teachers_online: int
-    open_batches: int

@@ -2,7 +2,8 @@
 
 Whoever puts the ledger back to an older copy does not put this back with it, so the ledger refuses
 to open. Written after each append: a temporary file, fsync, rename, fsync of the folder. Never goes
-back: processes that share a ledger take turns by a lock file beside it.
+back: processes that share a ledger take turns by a lock file beside it. Only its owner may read or
+write it: whoever can write it can make a ledger that was put back look new.
 """
 
 import fcntl
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from dppp.errors import InputError, LedgerRolledBack, LedgerUnavailable
 from dppp.privacy.ledger_chain import Head
+
+_OWNER_ONLY = 0o600
 
 
 class HeadFile:
@@ -40,6 +43,8 @@ class HeadFile:
             with self._turn():
                 if self._is_news(head):
                     self._replace(head)
+                elif self._path.stat().st_mode & 0o077:
+                    self._path.chmod(_OWNER_ONLY)
         except OSError as error:
             raise LedgerUnavailable(
                 f"cannot remember the head of the ledger in {self._path}: {error.strerror}; "
@@ -57,7 +62,8 @@ class HeadFile:
 
     def _replace(self, head: Head) -> None:
         text = json.dumps({"index": head.index, "hash": head.hash.hex()}) + "\n"
-        with self._new_path.open("w", encoding="utf-8") as file:
+        self._new_path.unlink(missing_ok=True)  # left by a crash, with any mode
+        with open(self._new_path, "x", encoding="utf-8", opener=_open_for_owner) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -67,7 +73,7 @@ class HeadFile:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Among threads too: each turn opens the lock file anew, and flock goes by opened file."""
-        with self._lock_path.open("w") as lock:
+        with open(self._lock_path, "w", opener=_open_for_owner) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -83,6 +89,10 @@ class HeadFile:
                 "hash: find the right file, or compare with your peers what the head was"
             ) from error
         return head
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, _OWNER_ONLY)
 
 
 def sync_folder(folder: Path) -> None:

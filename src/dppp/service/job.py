@@ -63,6 +63,7 @@ class JobStatus:
     charged: int
     batch: BatchId | None
     ballots: int = 0
+    endorsements: int = 0
     shares: int = 0
     reason: str | None = None
     missing: tuple[int, ...] = ()

@@ -23,8 +23,8 @@ from dppp.errors import (
     NotReleased,
     TooManyRows,
 )
-from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.batch import Abort, Phase
+from dppp.protocol.aggregator import Aggregator, stored_transcript
+from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
@@ -37,12 +37,12 @@ from dppp.protocol.messages import (
     input_digest,
     query_id,
 )
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Answer
-from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.service import frames
 from dppp.service.batch_runner import BatchRunner, Clock
-from dppp.service.events import Stage
+from dppp.service.events import STAGES, Stage
 from dppp.service.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
@@ -68,12 +68,12 @@ class Jobs:
         *,
         runner: BatchRunner,
         store: BatchStore,
-        allowances: Mapping[str, int | None],
+        allowances: Mapping[str, int],
         dispatch: Dispatch | None = None,
         deadline_seconds: int = 600,
         clock: Clock = time.time,
     ) -> None:
-        """`allowances` are the queries that each querier may spend in all; None is no limit."""
+        """`allowances` are the queries that each querier may spend in all."""
         self.task = runner.task
         self._runner = runner
         self._store = store
@@ -86,6 +86,7 @@ class Jobs:
             lambda: deque(maxlen=MOST_RECENT)
         )
         self._counted: set[int] = set()  # positions; of the last ones only
+        self._owners: dict[BatchId, str] = {}  # no more than the task has queries
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
         self._reading = asyncio.Lock()
@@ -118,8 +119,13 @@ class Jobs:
         found = await self._runner.ask(Aggregator.progress, job.batch)
         if found is None:
             return await self._status_from_store(job, status)
-        stage = Stage.SHARES if found.phase is Phase.OPENING else Stage.BALLOTS
-        return replace(status, stage=stage, ballots=len(found.voters), shares=len(found.sharers))
+        return replace(
+            status,
+            stage=STAGES[found.phase],
+            ballots=len(found.voters),
+            endorsements=len(found.endorsers),
+            shares=len(found.sharers),
+        )
 
     async def answers(self, querier: str, identifier: JobId) -> tuple[Answer, ...]:
         """The answer to each row; raises while there is none, and if there will be none."""
@@ -137,12 +143,17 @@ class Jobs:
             known[digest] if position == KNOWN else new[position] for digest, position in places
         )
 
+    async def receipt(self, querier: str, identifier: JobId) -> bytes:
+        """The receipt of the batch of this job, as it is in the store."""
+        return await self._released(await self._own_batch(querier, identifier))
+
     async def transcript(self, querier: str, identifier: JobId) -> bytes:
-        """The transcript of the batch of this job, as it is in the store."""
-        job = await self._own(querier, identifier)
-        if not job.charged:
-            raise NotReleased("all rows of this job were released before, so it has no batch")
-        return await self._released(job)
+        """The transcript of the batch of this job: its receipt, and all ballots."""
+        job = await self._own_batch(querier, identifier)
+        await self._released(job)
+        transcript = await asyncio.to_thread(stored_transcript, self._store, job.batch)
+        assert transcript is not None, "a batch with a receipt has a list"
+        return transcript.to_bytes()
 
     async def charged(self, querier: str | None = None) -> int:
         """Queries spent by a querier, or by all."""
@@ -154,11 +165,16 @@ class Jobs:
         await self._catch_up()
         return list(reversed(self._recent[querier]))[:limit]
 
+    async def owner_of(self, batch: BatchId) -> str | None:
+        """The querier whose job a batch is, also if another gateway took the job."""
+        if batch not in self._owners:
+            await self._catch_up()
+        return self._owners.get(batch)
+
     async def left(self, querier: str) -> int:
         """Queries that this querier may still spend."""
         of_task = self.task.queries - await self.charged()
-        allowance = self._allowances[querier]
-        return of_task if allowance is None else min(of_task, allowance - self._charged[querier])
+        return min(of_task, self._allowances[querier] - self._charged[querier])
 
     async def _new(
         self, identifier: JobId, querier: str, inputs: Sequence[bytes], *, fresh: bool
@@ -183,7 +199,9 @@ class Jobs:
             batch=batch_id(self.task.task_id, ids),
         )
         stored = await asyncio.to_thread(self._store.put_once, identifier, _JOB, encode(job))
-        return decode(stored, Job)
+        job = decode(stored, Job)
+        self._note_owner(job)  # before its batch starts and is told of
+        return job
 
     async def _start(self, job: Job, inputs: Sequence[bytes]) -> None:
         request = job.request(inputs, self.task.task_id)
@@ -223,14 +241,14 @@ class Jobs:
         if stored is not None:
             return replace(status, stage=Stage.RELEASED)
         if await self._get(job.batch, _LIST) is not None:
-            return replace(status, stage=Stage.SHARES)
+            return replace(status, stage=Stage.ENDORSEMENTS)
         if await self._get(job.batch, _REQUEST) is None and self._clock() > job.deadline:
             reason = "it was not started before its deadline; nothing was charged by any teacher"
             return replace(status, stage=Stage.ABORTED, reason=reason)
         return status
 
     async def _released(self, job: Job) -> bytes:
-        """The transcript as it is in the store: reading one takes seconds, so it is not read."""
+        """The receipt as it is in the store."""
         stored = await self._get(job.batch, _OUTCOME)
         if stored is None:
             raise NotReleased("this job is still under way; ask for its status, and again later")
@@ -240,13 +258,13 @@ class Jobs:
         return stored
 
     async def _read_answers(self, job: Job) -> tuple[Answer, ...]:
-        """One transcript at a time, and not in the aggregator's thread, where batches wait."""
+        """One receipt at a time, and not in the aggregator's thread, where batches wait."""
         async with self._reading:
             if job.batch not in self._read:
                 stored = await self._released(job)
-                transcript = await asyncio.to_thread(decode, stored, Transcript)
-                await self._runner.ask(Aggregator.learn, transcript)
-                self._read[job.batch] = transcript.answers
+                receipt = await asyncio.to_thread(decode, stored, Receipt)
+                await self._runner.ask(Aggregator.learn, receipt)
+                self._read[job.batch] = receipt.answers
                 if len(self._read) > _MOST_READ:
                     self._read.popitem(last=False)
             return self._read[job.batch]
@@ -256,6 +274,16 @@ class Jobs:
         if job is None or job.querier != querier:
             raise JobUnknown("there is no such job of yours; look at its id, and at your token")
         return job
+
+    async def _own_batch(self, querier: str, identifier: JobId) -> Job:
+        job = await self._own(querier, identifier)
+        if not job.charged:
+            raise NotReleased("all rows of this job were released before, so it has no batch")
+        return job
+
+    def _note_owner(self, job: Job) -> None:
+        if job.charged:  # one that costs nothing has no batch, and the same id as all such
+            self._owners[job.batch] = job.querier
 
     async def _find(self, identifier: JobId) -> Job | None:
         stored = await self._get(identifier, _JOB)
@@ -278,6 +306,7 @@ class Jobs:
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
+                self._note_owner(job)
                 self._counted.add(position)
             self._counted = {each for each in self._counted if each >= start}
 

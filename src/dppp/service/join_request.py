@@ -1,7 +1,7 @@
 """What an organisation sends to join: its public keys, signed by its own signing key.
 
-Made at home by `dppp join`, checked by the coordinator. The fingerprint, which both see, is
-compared by telephone; it is the beginning of the file's SHA-256.
+Made by `dppp join` on the organisation's own machine, checked by the coordinator. The fingerprint,
+which both see, is compared by telephone; it is the beginning of the file's SHA-256.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from dppp.service.json_document import read_document, require_same, to_text, wri
 from dppp.service.nkey import require_nkey
 
 KEY_BYTES = 32
-FINGERPRINT_DIGITS = 16
+FINGERPRINT_DIGITS = 32  # 128 bits: nobody makes a second request with the same ones
 _FIELDS = ("role", "name", "signing_key", "sealing_key", "nkey", "certificate_request")
 
 
@@ -51,6 +51,12 @@ class JoinRequest:
     def fingerprint(self) -> str:
         """What is compared by telephone."""
         return hashlib.sha256(self.to_bytes()).hexdigest()[:FINGERPRINT_DIGITS]
+
+    @property
+    def spoken_fingerprint(self) -> str:
+        """The same in groups of four, to read aloud."""
+        digits = self.fingerprint
+        return " ".join(digits[place : place + 4] for place in range(0, len(digits), 4))
 
     def to_bytes(self) -> bytes:
         """The file that is sent."""

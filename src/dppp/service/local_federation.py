@@ -19,6 +19,7 @@ from dppp.service.federation_file import FederationFile
 from dppp.service.home import Home, make_home
 from dppp.service.identity import Role
 from dppp.service.join_request import JoinRequest
+from dppp.service.locations import LedgerFiles
 from dppp.service.new_files import NewFile, write_new_files
 from dppp.service.queriers import make_token
 from dppp.service.setting_up import set_up
@@ -29,6 +30,8 @@ LOCALHOST = "127.0.0.1"
 PLACES = "local.json"
 TOKEN = "token"  # noqa: S105 - the name of the file
 QUERIER = "local"
+LEDGER = LedgerFiles(path=Path("ledger.db"), head=Path("head.json"))
+"""In each teacher's own folder: many teachers are here, and none of them is the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +102,10 @@ def make_local(
     for model, config, share in zip(models, local.teacher_configs, shares, strict=True):
         _set_up(local, dealt.federation, config.parent, share)
         skops.dump(model, config.parent / "model.skops")
-        accept_task(read_config(config, TeacherConfig))
+        accept_task(read_config(config, TeacherConfig), accept_no_colluders=True, is_first_use=True)
     _set_up(local, dealt.federation, local.broker_config.parent)
     _set_up(local, dealt.federation, local.aggregator_config.parent)
-    _open_gateway(local)
+    _open_gateway(local, terms.queries)
     plain = {"teachers": len(models), "broker_port": broker_port, "gateway_port": gateway_port}
     write_new_files(folder, [NewFile(name=PLACES, data=json.dumps(plain).encode())])
     return local
@@ -134,14 +137,16 @@ def _set_up(
         share=share,
         servers=[f"tls://{address}"],
         listen=address,
+        ledger=LEDGER,
     )
 
 
-def _open_gateway(local: LocalFederation) -> None:
-    """The gateway on its port, and one querier without a limit of its own."""
+def _open_gateway(local: LocalFederation, queries: int) -> None:
+    """The gateway on its port, and one querier who may spend all queries and see transcripts."""
     token, digest = make_token()
     write_new_files(local.folder, [NewFile(name=TOKEN, data=f"{token}\n".encode())])
     text = local.aggregator_config.read_text(encoding="utf-8")
     text = text.replace('"127.0.0.1:8080"', f'"{LOCALHOST}:{local.gateway_port}"')
     text += f'\n[[queriers]]\nname = "{QUERIER}"\ntoken_sha256 = "{digest}"\n'
+    text += f"queries = {queries}\ntranscripts = true\n"
     local.aggregator_config.write_text(text, encoding="utf-8")

@@ -1,6 +1,7 @@
 """Where a store is: a file, or a url of PostgreSQL, which is a secret and so stands elsewhere."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from dppp.errors import InputError, MissingExtraError
@@ -9,6 +10,38 @@ Location = Path | str
 """A file, or a text like postgresql://name:password@host/database?schema=name."""
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFiles:
+    """A teacher's ledger in a file, and the file that remembers its head."""
+
+    path: Path
+    head: Path
+
+
+def default_ledger_files() -> LedgerFiles:
+    """One ledger per machine and user, so that all federations on the same data share its cap.
+
+    Its head is in another folder: whoever puts an old copy of one back leaves the other.
+    """
+    return LedgerFiles(
+        path=_base_folder("XDG_DATA_HOME", ".local/share") / "dppp" / "ledger.db",
+        head=_base_folder("XDG_STATE_HOME", ".local/state") / "dppp" / "ledger.head",
+    )
+
+
+def _base_folder(variable: str, otherwise: str) -> Path:
+    """As the XDG base directory specification says, which also ignores relative paths."""
+    given = Path(os.environ.get(variable, ""))
+    if given.is_absolute():
+        return given
+    try:
+        return Path.home() / otherwise
+    except RuntimeError as error:
+        raise InputError(
+            "this user has no home folder for its ledger; give --ledger and --head"
+        ) from error
 
 
 def read_secret(text: str, folder: Path) -> str | None:

@@ -8,11 +8,10 @@ too wide for that is refused, or for the paper's formulas told by its variance a
 import math
 
 from dppp.errors import InputError
-from dppp.learning.planning import noise_of_all
 from dppp.learning.winning import ExpectedMargin, accuracy_of, accuracy_without_noise
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
-from dppp.privacy.noise import Binomial, DiscreteGaussian
+from dppp.privacy.noise import Binomial, DiscreteGaussian, noise_of_all
 from dppp.privacy.paper_bounds import analytic_gaussian_sigma, theorem_1_tosses
 from dppp.privacy.trust import Trust
 from dppp.service.gateway_models import PlannedNoise, PlanQuestion

@@ -4,6 +4,7 @@ import asyncio
 import functools
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from fastapi.responses import StreamingResponse
 
@@ -12,7 +13,7 @@ from dppp.privacy.accounting import Spending, account
 from dppp.protocol.release import Answer
 from dppp.protocol.task import Task
 from dppp.service.batch_runner import BatchRunner
-from dppp.service.checking import check_transcript
+from dppp.service.checking import check_receipt
 from dppp.service.event_stream import stream_events
 from dppp.service.events import BatchEvent, Event, Stage
 from dppp.service.gateway_models import (
@@ -26,6 +27,7 @@ from dppp.service.gateway_models import (
     PlannedNoise,
     PlanQuestion,
     RecentBatch,
+    Rights,
     StageTime,
     TaskTerms,
     TeacherView,
@@ -34,22 +36,30 @@ from dppp.service.gateway_models import (
 from dppp.service.job import JobId, JobStatus
 from dppp.service.jobs import Jobs
 from dppp.service.one_at_a_time import IsGone, OneAtATime
+from dppp.service.own_views import OwnViews
 from dppp.service.planner import plan_noise
 from dppp.service.queriers import Querier
 
 _MOST_ENDED = 1_000
 _MOST_WAITING = 32
-"""Plans, and transcripts to check, that wait for their turn."""
+"""Plans, and receipts to check, that wait for their turn."""
 
 
 class QuerierDesk:
     """What the routes do, apart from HTTP."""
 
     def __init__(
-        self, runner: BatchRunner, jobs: Jobs, most_rows: int, *, insecure_testing: bool = False
+        self,
+        runner: BatchRunner,
+        jobs: Jobs,
+        views: OwnViews,
+        most_rows: int,
+        *,
+        insecure_testing: bool = False,
     ) -> None:
         self.runner = runner
         self.jobs = jobs
+        self._views = views
         self._most_rows = most_rows
         self._insecure_testing = insecure_testing
         self._ended: OrderedDict[JobId, RecentBatch] = OrderedDict()
@@ -62,12 +72,10 @@ class QuerierDesk:
 
     def health(self) -> Health:
         """Whether this gateway can do its work."""
-        if not self.runner.is_alive:
+        if not (self.runner.is_alive and self._views.is_alive):
             raise RunnerStopped("the runner of batches has stopped; restart the aggregator")
         online = sum(state.is_online for state in self.runner.teachers.values())
-        return Health(
-            status="ok", teachers_online=online, open_batches=len(self.runner.open_batches)
-        )
+        return Health(status="ok", teachers_online=online)
 
     async def budget(self, querier: Querier) -> Budget:
         """What was spent of the task, and what is left, also to this querier."""
@@ -84,22 +92,27 @@ class QuerierDesk:
             left_to_you=max(0, await self.jobs.left(querier.name)),
         )
 
-    def teachers(self) -> list[TeacherView]:
-        """Who is there."""
+    def rights(self, querier: Querier) -> Rights:
+        """What this querier's token may do."""
+        return Rights(name=querier.name, queries=querier.queries, transcripts=querier.transcripts)
+
+    def teachers(self, querier: Querier) -> list[TeacherView]:
+        """Who is there, and how each took part in this querier's batches."""
         names = [teacher.name for teacher in self.runner.task.teachers]
+        attendance = self._views.of(querier.name).attendance
         return [
             TeacherView(
                 teacher=index,
                 name=names[index - 1],
                 is_online=state.is_online,
-                heard_at=state.heard_at,
-                answered_at=state.answered_at,
-                ballots=state.ballots,
-                missed=state.missed,
-                has_missed_last=state.has_missed_last,
+                **asdict(attendance.of(index)),
             )
             for index, state in self.runner.teachers.items()
         ]
+
+    def watch(self, querier: Querier) -> StreamingResponse:
+        """What happens from now on to this querier's batches, and who comes and goes."""
+        return stream_events(self._views.of(querier.name).hub)
 
     async def submit(self, querier: Querier, batch: NewBatch, key: str) -> BatchState:
         """Take rows, once for each key."""
@@ -128,10 +141,12 @@ class QuerierDesk:
         return [await self._recent_batch(querier, identifier) for identifier in found]
 
     async def _recent_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
-        """Read once when it is over: a page asks often, and a transcript may be long."""
+        """Read once when it is over: a page asks often, and a receipt may be long."""
         if identifier not in self._ended:
             found = await self._read_batch(querier, identifier)
-            if found.state.stage not in (Stage.RELEASED, Stage.ABORTED):
+            is_over = found.state.stage in (Stage.RELEASED, Stage.ABORTED)
+            has_its_end = not found.times or found.times[-1].stage is found.state.stage
+            if not is_over or not has_its_end:
                 return found
             self._ended[identifier] = found
             if len(self._ended) > _MOST_ENDED:
@@ -140,7 +155,7 @@ class QuerierDesk:
 
     async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
         state = await self.state(querier, identifier)
-        times = self.runner.hub.stage_times.of(state.batch or "")
+        times = self._views.of(querier.name).hub.stage_times.of(state.batch or "")
         answers: Sequence[Answer] = ()
         if state.stage is Stage.RELEASED:
             answers = (await self.jobs.answers(querier.name, identifier))[:FEW_LABELS]
@@ -150,14 +165,17 @@ class QuerierDesk:
             labels=_labels(self.runner.task.class_names, answers),
         )
 
+    async def transcript(self, querier: Querier, identifier: JobId) -> bytes:
+        """Everything needed to check a release, with all ballots: for auditors."""
+        querier.require_transcripts()
+        return await self.jobs.transcript(querier.name, identifier)
+
     async def verification(
         self, querier: Querier, identifier: JobId, is_gone: IsGone
     ) -> Verification:
-        """Check the transcript of a batch here; the querier should do so at home as well."""
-        transcript = await self.jobs.transcript(querier.name, identifier)
-        check = functools.partial(
-            check_transcript, transcript, insecure_testing=self._insecure_testing
-        )
+        """Check the receipt of a batch here, which proves nothing to the querier."""
+        receipt = await self.jobs.receipt(querier.name, identifier)
+        check = functools.partial(check_receipt, receipt, insecure_testing=self._insecure_testing)
         return await self._verifications.find(identifier, check, is_gone)
 
     async def plan(self, question: PlanQuestion, is_gone: IsGone) -> PlannedNoise:
@@ -172,15 +190,20 @@ class QuerierDesk:
         async def ended() -> bool:
             return (await self.jobs.status(querier.name, identifier)).is_over
 
-        def is_own(event: Event) -> bool:
+        def is_of_batch(event: Event) -> bool:
             return isinstance(event, BatchEvent) and event.batch == name
 
-        return stream_events(self.runner.hub, is_wanted=is_own, is_over=ended)
+        own = self._views.of(querier.name).hub
+        return stream_events(own, is_wanted=is_of_batch, is_over=ended)
 
 
 def _labels(names: Sequence[str], answers: Sequence[Answer]) -> list[Label]:
     return [
-        Label(label=None if each.label is None else names[each.label], counts=list(each.counts))
+        Label(
+            label=None if each.label is None else names[each.label],
+            counts=list(each.counts),
+            flagged=each.is_flagged,
+        )
         for each in answers
     ]
 
@@ -211,6 +234,7 @@ def _state(identifier: JobId, status: JobStatus) -> BatchState:
         charged=status.charged,
         batch=None if status.batch is None else status.batch.hex(),
         ballots=status.ballots,
+        endorsements=status.endorsements,
         shares=status.shares,
         reason=status.reason,
         missing=list(status.missing),

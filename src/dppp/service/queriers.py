@@ -1,4 +1,8 @@
-"""Who may ask at the gateway: names, hashes of tokens, and how many queries each may spend."""
+"""Who may ask at the gateway: names, hashes of tokens, and how many queries each may spend.
+
+Every querier has an allowance. A token without one could be used, by whoever finds it, to spend
+all that is left of the task.
+"""
 
 import hashlib
 import hmac
@@ -6,16 +10,37 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dppp.errors import InputError, TranscriptsNotAllowed
+
 TOKEN_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Querier:
-    """One querier. Its token is kept by the querier alone; here is its hash."""
+    """One querier. Its token is kept by the querier alone; here is its hash.
+
+    `transcripts` is an auditor's right to full transcripts, of its own batches.
+    """
 
     name: str
     token_sha256: str
-    queries: int | None
+    queries: int
+    transcripts: bool = False
+
+    def __post_init__(self) -> None:
+        if self.queries < 1:
+            raise InputError(
+                f"{self.name} may spend {self.queries} queries; an allowance is at least 1"
+            )
+
+    def require_transcripts(self) -> None:
+        """Full transcripts are for auditors: a key that is lost later would open the ballots."""
+        if not self.transcripts:
+            raise TranscriptsNotAllowed(
+                "a full transcript holds all ballots and is for auditors, and your token is not an "
+                "auditor's; a querier gets receipts. An auditor asks the aggregator's operator for "
+                "transcripts = true in its entry"
+            )
 
 
 def make_token() -> tuple[str, str]:

@@ -22,6 +22,7 @@ from dppp.service.federation_file import FederationFile, Member, Station, requir
 from dppp.service.home import AUTHORITY, CERTIFICATE, FEDERATION, SHARE, TLS_KEY, Home
 from dppp.service.identity import Role
 from dppp.service.join_request import JoinRequest
+from dppp.service.locations import LedgerFiles, default_ledger_files
 from dppp.service.new_files import PUBLIC, NewFile, read_file, write_new_files
 
 CONFIGURATIONS = {
@@ -42,6 +43,8 @@ class SetUp:
     configuration: Path
     checked: tuple[str, ...]
     valid_until: datetime
+    ledger: LedgerFiles | None
+    """A teacher's, as it stands in the configuration."""
 
 
 def set_up(
@@ -53,12 +56,14 @@ def set_up(
     servers: Sequence[str] = (),
     listen: str = DEFAULT_LISTEN,
     model: str = EXAMPLE_MODEL,
+    ledger: LedgerFiles | None = None,
     now: datetime | None = None,
 ) -> SetUp:
     """Check everything, then write all that this organisation needs to run.
 
     `servers` are the broker's addresses (its hosts on the usual port where none are given),
-    `listen` is where the broker itself listens, `model` is the table of teacher.toml.
+    `listen` is where the broker itself listens, `model` is the table of teacher.toml, `ledger` is
+    where a teacher counts (this user's only ledger where nothing is given), seen from its home.
     """
     require_hash(federation, expected_hash)
     request = home.request()
@@ -79,13 +84,17 @@ def set_up(
         files.append(NewFile(name=CERTIFICATE, data=certificate.encode("ascii"), mode=PUBLIC))
     if request.role is Role.TEACHER:
         files.append(NewFile(name=SHARE, data=_require_share(home, federation, share)))
-        checked.append("the share opens with the own sealing key and belongs to the public key")
+        checked.append(
+            "the share opens with the sealing key of this home and belongs to the public key"
+        )
     elif share is not None:
         raise InputError(f"{request.name} is no teacher and has no share; leave out --share")
+    place: LedgerFiles | None = None
     addresses = tuple(servers) or default_servers(federation)
     match request.role:
         case Role.TEACHER:
-            text = teacher_configuration(federation, addresses, model)
+            place = ledger or _default_ledger()
+            text = teacher_configuration(federation, addresses, place, model)
         case Role.AGGREGATOR:
             text = aggregator_configuration(federation, addresses)
         case Role.BROKER:
@@ -101,7 +110,28 @@ def set_up(
         configuration=home.folder / configuration,
         checked=tuple(checked),
         valid_until=valid_until,
+        ledger=None if place is None else _seen_from(home.folder, place),
     )
+
+
+def _default_ledger() -> LedgerFiles:
+    """The only ledger of this user, with folders for it that nobody else can read.
+
+    Elsewhere folders are not made: one would stand in for a disk that is not mounted.
+    """
+    place = default_ledger_files()
+    for folder in (place.path.parent, place.head.parent):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cannot make {folder} for the ledger: {error.strerror}; give --ledger and --head"
+            ) from error
+    return place
+
+
+def _seen_from(folder: Path, place: LedgerFiles) -> LedgerFiles:
+    return LedgerFiles(path=folder / place.path, head=folder / place.head)
 
 
 def _require_own_entry(

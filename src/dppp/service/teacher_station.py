@@ -17,7 +17,7 @@ from contextlib import suppress
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, LedgerError, WireError
-from dppp.protocol.messages import BallotList, BatchRequest, ProofRequest
+from dppp.protocol.messages import BallotList, BatchRequest, CertifiedList, ProofRequest
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker import Broker, Subjects
@@ -30,7 +30,7 @@ log = logging.getLogger("dppp.teacher")
 PRESENCE = "presence"
 _PRESENCE_SECONDS = 3
 _MOST_WAITING = 256
-_KINDS = (BatchRequest.KIND, BallotList.KIND, ProofRequest.KIND)
+_KINDS = (BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND, ProofRequest.KIND)
 _WORKER = re.compile(r"[0-9a-f]{16}")
 
 

@@ -34,9 +34,10 @@ Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 
 
 class Terms(Section):
-    """What is asked, of which data, at what price; None for colluders and dropouts is N//5, N//10.
+    """What is asked, of which data, at what price.
 
-    `modulus_bits` and `s` are those of the key to be dealt.
+    None for colluders is max(1, N // 5), and for dropouts N // 10. `modulus_bits` and `s` are those
+    of the key to be dealt.
     """
 
     name: Name

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from gmpy2 import mpz
 
-from dppp.errors import DecryptionError, InputError, ProofError
+from dppp.errors import DecryptionError, GroupElementError, InputError, ProofError
 from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_elements
+from dppp.paillier.groups import check_units
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.share_proofs import ShareProof, verify_shares
@@ -67,7 +67,7 @@ def open_tallies(
 def _plainly_wrong(
     public: PublicKey, count: int, shares: Sequence[DecryptionShares]
 ) -> frozenset[int]:
-    """Teachers with another key's shares, too few or many, outside the group, or sent twice."""
+    """Teachers with another key's shares, too few or many, not units, or sent twice."""
     times = Counter(share.index for share in shares)
     wrong = {index for index, seen in times.items() if seen > 1}
     for share in shares:
@@ -76,10 +76,10 @@ def _plainly_wrong(
             wrong.add(share.index)
             continue
         try:
-            check_absolute_elements(
+            check_units(
                 share.elements, public.modulus, public.share_modulus, what="decryption share"
             )
-        except InputError:
+        except GroupElementError:
             wrong.add(share.index)
     return frozenset(wrong)
 
@@ -140,9 +140,7 @@ def _combine(
         openings = map_over_cores(lambda pair: root.combine(public, pair[0], subset, pair[1]), work)
         plaintexts = tuple(opening.plaintext for opening in openings)
     else:
-        plaintexts = map_over_cores(
-            lambda pair: paper.combine(public, pair[0], subset, pair[1]), work
-        )
+        plaintexts = map_over_cores(lambda pair: paper.combine(public, subset, pair[1]), work)
     return Decrypted(
         plaintexts=plaintexts,
         openings=openings,

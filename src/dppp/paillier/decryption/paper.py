@@ -1,7 +1,8 @@
 """The paper's decryption: Equation 3 and the combination of Damgard-Jurik 2001.
 
 Kept for comparison. A share is an exponentiation modulo n^(s+1) whose exponent grows with N!, and
-a wrong share can shift the result unnoticed: only share proofs stand against that.
+a wrong share can shift the result unnoticed: only share proofs stand against that. Equations 10 to
+12 of docs/protocol.md. Run by whoever has t shares.
 """
 
 from collections.abc import Sequence
@@ -10,26 +11,17 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError
-from dppp.paillier.encryption import Ciphertext
-from dppp.paillier.groups import absolute
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.lagrange import interpolate_with_factorial
-from dppp.paillier.modexp import power_secret
 from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm
 
 
-def make_share(public: PublicKey, exponent: mpz, ciphertext: Ciphertext) -> mpz:
-    """c^(2 N! s_i) modulo n^(s+1), up to sign (Eq. 3); `exponent` is N!·s_i."""
-    power = power_secret(ciphertext, 2 * exponent, public.ciphertext_modulus)
-    return absolute(power, public.ciphertext_modulus)
+def combine(public: PublicKey, subset: tuple[int, ...], shares: Sequence[mpz]) -> mpz:
+    """The m of Π share_i^(2λ_i) = c^(4Δ²d) = (1 + n)^(4Δ²m): equation 12.
 
-
-def combine(
-    public: PublicKey, ciphertext: Ciphertext, subset: tuple[int, ...], shares: Sequence[mpz]
-) -> mpz:
-    """The m of Π c_i^(2 N! λ_i) = c^(4 N!² d) = (1 + n)^(4 N!² m)."""
-    del ciphertext  # the shares say all there is; that is why nothing can be checked against it
+    The ciphertext itself is not needed, and that is why nothing can be checked against it.
+    """
     weights = interpolate_with_factorial(subset, public.teachers)
     exponents = [2 * coefficient for coefficient in weights.coefficients]
     product = multiply_powers(shares, exponents, public.ciphertext_modulus)

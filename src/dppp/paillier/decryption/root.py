@@ -1,11 +1,15 @@
-"""Root decryption: shares modulo n, and an opening that needs no trust in anyone.
+"""Root decryption: t teachers together take the n^s-th root of a ciphertext modulo n.
 
-The secret is d = (n^s)⁻¹ modulo m′, so t teachers together take n^s-th roots modulo n. From the
-root of the blinding the plaintext follows by public arithmetic, and the same arithmetic checks it.
-Equations 5 to 8 of docs/protocol.md; the paper has nothing like it.
+This is exactly Shoup's threshold RSA (Practical threshold signatures, Eurocrypt 2000) with the
+public exponent n^s, applied to x = c mod n. The root R is the product of all blindings. From R the
+plaintext follows by public arithmetic, and the same arithmetic checks it. Equations 5 to 9 of
+docs/protocol.md; Damgard and Jurik 2001 for the ciphertexts. The nearest modern work is Tiresias
+(eprint 2023/998), threshold Paillier by the paper's kind of shares. Run by whoever has t shares.
 """
 
+import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import gmpy2
 from gmpy2 import mpz
@@ -13,40 +17,57 @@ from gmpy2 import mpz
 from dppp.errors import DecryptionError
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.encryption import Ciphertext
-from dppp.paillier.groups import absolute
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.lagrange import Interpolation, interpolate
-from dppp.paillier.modexp import power_public, power_secret
+from dppp.paillier.lagrange import interpolate
+from dppp.paillier.modexp import power_public
 from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm, lift_root
-
-
-def make_share(public: PublicKey, exponent: mpz, ciphertext: Ciphertext) -> mpz:
-    """(c mod n)^(2 d_i) modulo n, up to sign: one exponentiation of the modulus' size."""
-    power = power_secret(ciphertext % public.modulus, 2 * exponent, public.modulus)
-    return absolute(power, public.modulus)
 
 
 def combine(
     public: PublicKey, ciphertext: Ciphertext, subset: tuple[int, ...], shares: Sequence[mpz]
 ) -> Opening:
     """The opening of one ciphertext from the shares of exactly t teachers."""
+    exponents = _exponents(public, subset)
+    product = multiply_powers(shares, exponents.of_shares, public.modulus)
+    root = power_public(product, exponents.of_product, public.modulus)
+    root = root * power_public(ciphertext, exponents.of_ciphertext, public.modulus) % public.modulus
+    return Opening(plaintext=_open(public, ciphertext, root), root=root)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Exponents:
+    """What shares, their product w and x are raised to: equations 7 and 8."""
+
+    of_shares: tuple[mpz, ...]
+    of_product: mpz
+    of_ciphertext: mpz
+
+
+@functools.lru_cache(maxsize=8)
+def _exponents(public: PublicKey, subset: tuple[int, ...]) -> _Exponents:
+    """2λ_i, and a and b with 4Δ²·a + n^s·b = 1.
+
+    The λ_i of one subset have a common factor, Δ over their smallest denominator. It is divided
+    out: w is then R^(4Δ·denominator), and its exponents are a quarter as long at N = 250.
+    """
     weights = interpolate(subset)
-    root = multiply_powers(shares, weights.coefficients, public.modulus)
-    plaintext = _open(public, ciphertext, root, weights)
-    return Opening(plaintext=plaintext, root=absolute(root, public.modulus), subset=subset)
+    power_of_root = 4 * public.factorial * weights.denominator
+    of_product = gmpy2.invert(power_of_root, public.plaintext_modulus)
+    of_ciphertext = (1 - power_of_root * of_product) // public.plaintext_modulus
+    return _Exponents(
+        of_shares=tuple(2 * coefficient for coefficient in weights.coefficients),
+        of_product=of_product,
+        of_ciphertext=of_ciphertext,
+    )
 
 
-def _open(public: PublicKey, ciphertext: Ciphertext, root: mpz, weights: Interpolation) -> mpz:
-    """The m of c^(2Δ) = ±(1+n)^(2Δm) · y^(n^s); that y is right is seen modulo n."""
-    modulus, doubled = public.ciphertext_modulus, 2 * weights.denominator
-    raised = power_public(ciphertext, doubled, modulus)
-    remainder = raised * gmpy2.invert(lift_root(public, root), modulus) % modulus
-    if remainder % public.modulus == public.modulus - 1:
-        remainder = modulus - remainder
+def _open(public: PublicKey, ciphertext: Ciphertext, root: mpz) -> mpz:
+    """The M of c = (1+n)^M · R^(n^s): equation 9. Whether R is right is seen modulo n."""
+    inverse = lift_root(public, gmpy2.invert(root, public.modulus))
+    remainder = ciphertext * inverse % public.ciphertext_modulus
     if remainder % public.modulus != 1:
         raise DecryptionError(
             "these decryption shares do not open the ciphertext; ask their teachers for proofs"
         )
-    logarithm = generator_logarithm(public, remainder)
-    return logarithm * gmpy2.invert(doubled, public.plaintext_modulus) % public.plaintext_modulus
+    return generator_logarithm(public, remainder)

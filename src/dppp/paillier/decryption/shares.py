@@ -1,4 +1,10 @@
-"""Decryption shares: what a teacher sends for a batch of tallies."""
+"""Decryption shares: what a teacher sends for a batch of tallies.
+
+share_i = c^(2Δ·d_i), modulo n for a `root` key and modulo n^(s+1) for a `paper` key: equations 6
+and 11 of docs/protocol.md. Δ = N! is what makes a `root` share safe (Shoup 2000). With it every
+share can be computed from the root R and the colluders' shares of the key, for any c whatsoever, so
+a share shows R and nothing else. Without it two colluders could factor n. Run by teachers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,27 +13,26 @@ from typing import Self
 from gmpy2 import mpz
 
 from dppp.errors import InputError
-from dppp.paillier.decryption import paper, root
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_absolute_elements
+from dppp.paillier.groups import check_units
 from dppp.paillier.keys import (
     KEY_ID_BYTES,
     MOST_TEACHERS,
-    Decryption,
     KeyId,
     KeyShare,
     PublicKey,
-    raised_exponent,
+    check_belongs,
 )
+from dppp.paillier.modexp import power_secret
 from dppp.paillier.parallel import map_over_cores
 
-_TAG = b"dppp decryption shares 1\n"
+_TAG = b"dppp decryption shares 2\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecryptionShares:
-    """One teacher's shares, one for each ciphertext of a batch, each up to sign."""
+    """One teacher's shares, one for each ciphertext of a batch."""
 
     key_id: KeyId
     index: int
@@ -52,15 +57,13 @@ class DecryptionShares:
 
     @classmethod
     def from_bytes(cls, public: PublicKey, data: bytes) -> Self:
-        """Read strictly; elements outside the group are refused."""
+        """Read strictly; elements that are not units are refused."""
         length = byte_length(public.share_modulus)
         reader = Reader(data, tag=_TAG, kind="a message of decryption shares")
         key_id, index = KeyId(reader.take(KEY_ID_BYTES)), reader.count(2)
         elements = tuple(reader.integer(length) for _ in range(reader.count(4)))
         reader.finish()
-        check_absolute_elements(
-            elements, public.modulus, public.share_modulus, what="decryption share"
-        )
+        check_units(elements, public.modulus, public.share_modulus, what="decryption share")
         return cls(key_id=key_id, index=index, elements=elements)
 
 
@@ -70,14 +73,13 @@ def make_decryption_shares(
     """A teacher's shares of every ciphertext, made on all cores.
 
     The teacher has decided before that these ciphertexts may be opened: that is the protocol's
-    part, and the key depends on it. Each ciphertext must contain a ballot that this teacher made
-    itself with a fresh blinding, and no ballot may be opened in two tallies: otherwise colluders
-    who hold key shares can factor the modulus (docs/protocol.md, section 7).
+    part. The key is safe whatever they are, but whoever gets t shares of one can read it.
     """
     check_ciphertexts(public, ciphertexts)
-    exponent = raised_exponent(public, key_share)
-    way = root if public.decryption == Decryption.ROOT else paper
+    check_belongs(public, key_share)
+    # One power with the whole exponent: as cheap as two, and cheaper than a public one first.
+    modulus, exponent = public.share_modulus, 2 * public.factorial * key_share.exponent
     elements = map_over_cores(
-        lambda ciphertext: way.make_share(public, exponent, ciphertext), ciphertexts
+        lambda ciphertext: power_secret(ciphertext, exponent, modulus), ciphertexts
     )
     return DecryptionShares(key_id=public.key_id, index=key_share.index, elements=elements)

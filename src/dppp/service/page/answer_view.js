@@ -52,8 +52,12 @@ function answerNode(classes, answer, isBig) {
     make("p", { class: (isBig ? "big" : "won") + kind, "data-label": label, text: label }),
     make("p", { class: "margin", text: `noisy counts, ${marginWords(answer)}` }),
     countBars(classes, answer),
+    ...(answer.flagged ? [flag()] : []),
   );
 }
+
+const flag = () =>
+  make("p", { class: "bad small flagged", text: "Votes and noise hardly ever give such counts: a teacher may have cast more than a vote." });
 
 function drawCost(state, before, after) {
   const rows = [
@@ -70,7 +74,11 @@ function drawCost(state, before, after) {
 }
 
 function linksOf(labels, state, isSingle) {
-  const links = state.batch === null ? [make("span", { class: "quiet", text: "Free: this was released before." })] : [markOf(state), make("span", { class: "quiet small", text: " by the aggregator; click and run dppp verify to be sure" })];
+  const whose = " by the aggregator; click and run dppp verify to be sure";
+  const links =
+    state.batch === null
+      ? [make("span", { class: "quiet", text: "Free: this was released before." })]
+      : [markOf(state), make("span", { class: "quiet small", text: whose })];
   if (!isSingle) {
     const text = columnCsv("label", labels.map((answer) => answer.label ?? ""));
     const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");

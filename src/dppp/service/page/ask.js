@@ -12,6 +12,7 @@ const WORDS = {
   votes: () => "The teachers are asked.",
   ballots: (state, task) => `${state.ballots} of ${task.teachers} ballots are in.`,
   tally: () => "The ballots are added up, still encrypted.",
+  endorsements: (state, task) => `The list of ballots is checked: ${state.endorsements} of ${task.threshold} teachers signed it.`,
   shares: (state, task) => `The tally is opened together: ${state.shares} of ${task.threshold} shares.`,
 };
 

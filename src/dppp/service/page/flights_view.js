@@ -1,10 +1,10 @@
-// Batches on their way: five stages, when each was reached, how many of how many.
+// Batches on their way: six stages, when each was reached, how many of how many.
 
 import { byId, make, setText } from "./dom.js";
 import { gatewayNow } from "./gateway.js";
 import { duration, several } from "./words.js";
 
-const STAGES = ["votes", "ballots", "tally", "shares", "release"];
+const STAGES = ["votes", "ballots", "tally", "endorsements", "shares", "release"];
 const SHOWN = 3;
 let drawnBefore = "";
 
@@ -19,7 +19,7 @@ export function drawFlights(state) {
 
 export const hasOpenFlight = (state) => [...state.flights.values()].some((flight) => !flight.isOver);
 
-const idle = () => make("p", { class: "quiet", text: "No batch is under way." });
+const idle = () => make("p", { class: "quiet", text: "No batch of yours is under way." });
 
 function statusOf(flight) {
   if (flight.stage === "aborted") return `Batch aborted: ${flight.reason}`;
@@ -60,6 +60,6 @@ function stageNode(flight, stage, first) {
 function stageState(flight, name, reached) {
   if (flight.stage === "aborted") return reached ? "done" : "failed";
   if (flight.stage === name && !flight.isOver) return "now";
-  const order = ["votes", "ballots", "tally", "shares", "released"];
+  const order = ["votes", "ballots", "tally", "endorsements", "shares", "released"];
   return order.indexOf(flight.stage) >= order.indexOf(name) ? "done" : "later";
 }

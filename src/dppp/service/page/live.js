@@ -14,6 +14,7 @@ import { atMostEvery } from "./throttle.js";
 
 const CONNECTION = { open: "live", lost: "reconnecting …", refused: "token refused" };
 const SHOWN_RELEASES = 12;
+const REFRESH_MILLISECONDS = 60_000; // what others spend comes with no event
 
 export function startLive(task) {
   const state = new LiveState();
@@ -41,6 +42,7 @@ export function startLive(task) {
       if (word === "open") refresh();
     },
   });
+  setInterval(refresh, REFRESH_MILLISECONDS);
   setInterval(() => paintSoon(draw), 1000);
   setInterval(() => hasOpenFlight(state) && paintSoon(draw), 100);
   return refresh;

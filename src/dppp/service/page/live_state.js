@@ -26,7 +26,7 @@ export class LiveState {
     this.events += 1;
     if (event.kind === "teacher") {
       const teacher = this.teachers.get(event.teacher);
-      if (teacher) Object.assign(teacher, { is_online: event.is_online, heard_at: event.at });
+      if (teacher) Object.assign(teacher, { is_online: event.is_online });
       const isKnown = teacher || this.teachers.size === 0;
       if (isKnown) this.told.set(event.teacher, { is_online: event.is_online, event: this.events });
       return false;

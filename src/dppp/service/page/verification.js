@@ -1,4 +1,4 @@
-// The mark on a release: the aggregator's own check, one release after the other, and the transcript.
+// The mark on a release: the aggregator's own check, one release after the other; a click saves the receipt.
 
 import { make } from "./dom.js";
 import { Refused, download, get } from "./gateway.js";
@@ -12,11 +12,15 @@ export function keepOnly(ids) {
 }
 
 export function markOf(state) {
-  const mark = make("button", { type: "button", class: "mark plain", text: "transcript" });
-  mark.addEventListener("click", () => download(`/api/batches/${state.id}/transcript`, `${state.id.slice(0, 16)}.transcript`));
+  const mark = receiptButton(state.id);
   if (found.get(state.id)) show(mark, found.get(state.id));
   else if (state.rows <= MOST_ROWS) showLater(mark, state.id);
   return mark;
+}
+
+function receiptButton(id) {
+  const fetchIt = () => download(`/api/batches/${id}/receipt`, `${id.slice(0, 16)}.receipt`);
+  return make("button", { type: "button", class: "mark plain", text: "receipt", onclick: fetchIt });
 }
 
 function showLater(mark, id) {
@@ -40,7 +44,7 @@ function show(mark, verification) {
   mark.className = verification.is_verified ? "mark" : "mark bad";
   mark.textContent = verification.is_verified ? "✓ verified" : "✗ not verified";
   mark.title = verification.is_verified
-    ? `The aggregator checked ${verification.checks.join(", ")} of ${verification.ballots} ballots. ` +
-      `Click for the transcript and run: ${verification.command}`
+    ? `The aggregator checked ${verification.checks.join(", ")}: ${verification.endorsements} teachers signed the list of ` +
+      `${verification.ballots} ballots. Click for the receipt and run: ${verification.command}`
     : verification.reason;
 }

@@ -1,0 +1,184 @@
+"""The receipt: what a querier gets for a release, short and checkable, without any ballot.
+
+Made by the aggregator, checked by anyone. It holds the task, the queries by their hashes, the
+tallies of a list, the signatures of t teachers on that list and those tallies, the opening, and
+the labels. What a check establishes: t teachers of the task, at least t - C of them honest,
+checked the list of ballots and will open no other of this batch; the counts are exactly what its
+tallies hold; the labels follow from the counts. That each ballot was well made is their word here;
+whoever has the ballots checks it in the transcript (transcript.py).
+The task is the receipt's own: whoever makes one up, its teachers and its key, can make a receipt
+that holds. Only the id of the task that one knows of tells these apart.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dppp.errors import DpppError, ListFault, TranscriptError
+from dppp.paillier.decryption.opening import Opening, verify_openings
+from dppp.paillier.encryption import Ciphertext, read_ciphertexts
+from dppp.paillier.keys import PublicKey
+from dppp.protocol.ballots import require_complete, statement_of
+from dppp.protocol.messages import (
+    HASH_BYTES,
+    NONCE_BYTES,
+    BatchId,
+    Endorser,
+    ListHash,
+    ListStatement,
+    QueryId,
+    TaskId,
+    batch_id,
+    query_id_of_digest,
+)
+from dppp.protocol.release import Answer, release_answers
+from dppp.protocol.signing import require_certified
+from dppp.protocol.task import Task
+from dppp.protocol.wire import decode, encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryDigest:
+    """A query without its input."""
+
+    nonce: bytes
+    digest: bytes
+
+    def __post_init__(self) -> None:
+        if (len(self.nonce), len(self.digest)) != (NONCE_BYTES, HASH_BYTES):
+            raise TranscriptError("form", "a query's nonce or digest has the wrong length")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """A release, and what it takes to check it without the ballots."""
+
+    KIND: ClassVar[str] = "receipt"
+    SIZE_LIMIT: ClassVar[int] = 2**28
+    task: bytes = field(repr=False)
+    public_key: bytes = field(repr=False)
+    queries: tuple[QueryDigest, ...] = field(repr=False)
+    list_hash: ListHash
+    participants: tuple[int, ...]
+    tallies: bytes = field(repr=False)
+    endorsers: tuple[Endorser, ...]
+    openings: tuple[bytes, ...] = field(repr=False)
+    answers: tuple[Answer, ...] = field(repr=False)
+
+    def to_bytes(self) -> bytes:
+        """The canonical encoding."""
+        return encode(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What a receipt or a transcript was found to say."""
+
+    task: Task
+    public: PublicKey
+    statement: ListStatement
+    endorsers: tuple[int, ...]
+    answers: tuple[Answer, ...]
+    checks: tuple[str, ...]
+
+    @property
+    def ballots(self) -> int:
+        """How many ballots are in the list."""
+        return len(self.statement.participants)
+
+
+RECEIPT_CHECKS = ("form", "task", "key", "queries", "endorsements", "opening", "labels")
+"""In order: a failure names the first that does not hold."""
+
+
+def verify_receipt(
+    data: bytes, *, expected_task: TaskId | None = None, insecure_testing: bool = False
+) -> Verified:
+    """Check a receipt; ``TranscriptError`` names the check that failed.
+
+    Without `expected_task` it is checked against itself alone.
+    """
+    with checking("form"):
+        receipt = decode(data, Receipt)
+    with checking("task"):
+        task = decode(receipt.task, Task)
+        _require_task(task, expected_task)
+    with checking("key"):
+        public = PublicKey.from_bytes(receipt.public_key, insecure_testing=insecure_testing)
+        task.require_key(public)
+    with checking("queries"):
+        query_ids = _query_ids(task, receipt)
+    with checking("endorsements"):
+        statement = _require_endorsed(task, receipt, batch_id(task.task_id, query_ids))
+    with checking("opening"):
+        openings = _require_opened(task, public, receipt)
+    with checking("labels"):
+        answers = release_answers(
+            task,
+            query_ids,
+            [opening.plaintext for opening in openings],
+            ballots=len(receipt.participants),
+            of_list=receipt.list_hash,
+        )
+        if answers != receipt.answers:
+            raise ListFault("the labels or counts do not follow from the opening")
+    return Verified(
+        task=task,
+        public=public,
+        statement=statement,
+        endorsers=tuple(each.teacher for each in receipt.endorsers),
+        answers=answers,
+        checks=RECEIPT_CHECKS,
+    )
+
+
+@contextmanager
+def checking(check: str) -> Iterator[None]:
+    """Whatever is refused inside is a failure of this check."""
+    try:
+        yield
+    except TranscriptError:
+        raise
+    except DpppError as error:
+        raise TranscriptError(check, str(error)) from error
+
+
+def _require_task(task: Task, expected: TaskId | None) -> None:
+    if expected not in (None, task.task_id):
+        raise TranscriptError(
+            "task",
+            f"its id is {task.task_id.hex()}, so these are other teachers, another key or other "
+            "terms than those that you know of; trust nothing in it",
+        )
+
+
+def _query_ids(task: Task, receipt: Receipt) -> tuple[QueryId, ...]:
+    if not receipt.queries:
+        raise ListFault("a release without queries says nothing")
+    return tuple(
+        query_id_of_digest(task.task_id, query.nonce, query.digest) for query in receipt.queries
+    )
+
+
+def _require_endorsed(task: Task, receipt: Receipt, batch: BatchId) -> ListStatement:
+    """Other queries, tallies, participants or another list are not what was endorsed."""
+    require_complete(task, receipt.participants)
+    statement = statement_of(
+        task,
+        batch=batch,
+        of_list=receipt.list_hash,
+        tallies=receipt.tallies,
+        participants=receipt.participants,
+    )
+    require_certified(task, statement, receipt.endorsers)
+    return statement
+
+
+def _require_opened(task: Task, public: PublicKey, receipt: Receipt) -> tuple[Opening, ...]:
+    tallies: tuple[Ciphertext, ...] = read_ciphertexts(public, receipt.tallies)
+    if len(tallies) != task.ciphertexts_for(len(receipt.queries)):
+        raise ListFault("there are more or fewer tallies than these queries take")
+    openings = tuple(Opening.from_bytes(public, each) for each in receipt.openings)
+    verify_openings(public, tallies, openings)
+    return openings
