@@ -69,13 +69,18 @@ def test_good_bytes_are_read(name: str) -> None:
 def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[FromTeacher]) -> None:
     """Else the readers above would pass over whatever they are given."""
     samples = make_samples()
-    wrong = bytearray(samples.messages[kind.KIND])
+    good = samples.messages[kind.KIND]
+    wrong = bytearray(good)
     wrong[-1] ^= 1  # of the signature, which comes last
-    identifier = identify(samples.world.request(0))
-    for data, blamed in ((samples.messages[kind.KIND], set()), (bytes(wrong), {1})):
+    states = []
+    for data in (b"", bytes(wrong), good):
         aggregator = samples.aggregator_before(kind)
         aggregator.receive(1, data, now=NOW)
-        assert set(aggregator.faults(identifier)) == blamed
+        batch = aggregator._batches[identify(samples.world.request(0))]
+        states.append((batch.voters, batch.endorsers, batch.sharers, set(batch._proven)))
+        assert batch.faults == {}
+    nothing, after_wrong, after_good = states
+    assert after_wrong == nothing != after_good
 
 
 @pytest.mark.parametrize("name", DECODERS)

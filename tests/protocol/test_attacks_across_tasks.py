@@ -111,6 +111,11 @@ def _setting(name: str, identities: tuple[Ed25519PrivateKey, ...]) -> Setting:
 
 @pytest.fixture
 def two(settings: tuple[Setting, Setting]) -> TwoTasks:
+    return _begin(settings)
+
+
+def _begin(settings: tuple[Setting, Setting]) -> TwoTasks:
+    """Both tasks at the same teachers, with ledgers in which nothing was asked yet."""
     one, other = settings
     ledgers = {index: _ledger(index, settings) for index in range(1, COLLUDER)}
     return TwoTasks(
@@ -210,31 +215,15 @@ def test_a_list_of_another_task_opens_nothing_of_this_one(two: TwoTasks) -> None
 
 
 def test_were_tasks_not_compared_a_single_ballot_would_be_read(
-    two: TwoTasks, monkeypatch: pytest.MonkeyPatch
+    settings: tuple[Setting, Setting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defence = "(statement.task_id, statement.key_id) != (self.task.task_id, self.task.key_id)"
     take_out(monkeypatch, Teacher._endorsed, defence, "False")
-    assert _read_a_ballot(two)[0] == ()  # the certificate is of another task: a second defence
+    assert _read_a_ballot(_begin(settings))[0] == ()  # a second defence: another task's certificate
     defence = "(statement.task_id, statement.key_id) != (task.task_id, task.key_id)"
     take_out(monkeypatch, require_certified, defence, "False")
-    two = TwoTasks(
-        one=two.one,
-        other=two.other,
-        in_one=_anew(two, two.one, two.in_one),
-        in_other=two.in_other,
-    )
-    entries, _ = _read_a_ballot_again(two)
+    entries, _ = _read_a_ballot(_begin(settings))
     assert len(entries) == len(CLASSES)
-
-
-def _anew(two: TwoTasks, setting: Setting, teachers: dict[int, Teacher]) -> dict[int, Teacher]:
-    return {
-        index: parties.new_teacher(setting, index, each._ledger) for index, each in teachers.items()
-    }
-
-
-def _read_a_ballot_again(two: TwoTasks) -> tuple[tuple[int, ...], list[DpppError]]:
-    return _read_a_ballot(two)
 
 
 def test_stored_answers_of_another_task_are_not_given_away(two: TwoTasks) -> None:

@@ -8,6 +8,7 @@ import gmpy2
 import pytest
 from gmpy2 import mpz
 from tests.protocol.attacker import Attacker, NotOpened, take_out
+from tests.protocol.one_batch import OneBatch, start_batch
 from tests.protocol.parties import (
     Setting,
     batch_of,
@@ -411,36 +412,30 @@ def test_an_overflow_is_a_bias_of_the_neighbour_and_no_more(attacker: Attacker) 
     assert outcome.answers[0].counts == tuple(each - offset for each in sums)
 
 
-def _speak_for_the_victim(attacker: Attacker, data: bytes) -> list[bytes]:
-    """A bad ballot in the victim's name, sent by the colluder to have the victim thrown out."""
-    if kind_of(data) != BatchRequest.KIND:
-        return []
-    batch = batch_of(attacker.setting, decode(data, BatchRequest))
-    return [
-        cast_anything(
-            attacker.setting,
-            COLLUDER,
-            batch,
-            pack_unchecked(attacker.setting, [0, 0, 0]),
-            source=seeded("colluder").randbytes,
-            claimed=VICTIM,
-        )
-    ]
-
-
-def test_who_speaks_for_another_is_named_itself(attacker: Attacker) -> None:
-    run = _run(attacker, _speak_for_the_victim)
-    assert isinstance(run.outcome, Receipt)
-    assert set(run.faults) == {COLLUDER}
-
-
-def test_if_blame_went_by_the_message_the_victim_would_be_thrown_out(
-    attacker: Attacker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take_out(
-        monkeypatch,
-        Aggregator.receive,
-        "batch.blame(teacher, str(error))",
-        "[batch.blame(each, str(error)) for each in error.culprits]",
+def _forged_ballot(running: OneBatch) -> bytes:
+    """What a broker's operator can put under the victim's subject: anything but a signature."""
+    plaintexts = pack_unchecked(running.setting, [0, 0, 0])
+    source = seeded("broker").randbytes
+    return cast_anything(
+        running.setting, COLLUDER, running.batch, plaintexts, source=source, claimed=VICTIM
     )
-    assert VICTIM in _run(attacker, _speak_for_the_victim).faults
+
+
+@pytest.mark.parametrize("channel", [VICTIM, COLLUDER])
+def test_nobody_is_thrown_out_for_what_it_did_not_sign(channel: int) -> None:
+    running = start_batch()
+    running.aggregator.receive(channel, _forged_ballot(running), now=0)
+    running.vote(VICTIM)
+    assert running.progress.voters == (VICTIM,)
+    assert running.faults == {}
+
+
+def test_if_the_channel_were_enough_a_broker_would_throw_teachers_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take_out(monkeypatch, Aggregator.receive, "except SignatureFault:", "except ArithmeticError:")
+    running = start_batch()
+    running.aggregator.receive(VICTIM, _forged_ballot(running), now=0)
+    running.vote(VICTIM)
+    assert running.progress.voters == ()
+    assert set(running.faults) == {VICTIM}

@@ -16,7 +16,14 @@ from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.protocol.aggregator import Send
 from dppp.protocol.batch import Abort, Patience, Phase
-from dppp.protocol.messages import BallotList, CertifiedList, ProofRequest
+from dppp.protocol.messages import (
+    Ballot,
+    BallotList,
+    CertifiedList,
+    Endorsement,
+    ListHash,
+    ProofRequest,
+)
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
@@ -34,6 +41,13 @@ def second_ballot(running: OneBatch, teacher: int) -> bytes:
     """Good as well, and not the first one."""
     plaintexts = pack_unchecked(running.setting, [1, 1, 1])
     source = seeded("second").randbytes
+    return cast_anything(running.setting, teacher, running.batch, plaintexts, source=source)
+
+
+def bad_ballot(running: OneBatch, teacher: int) -> bytes:
+    """With a ciphertext too many, and signed by the teacher itself."""
+    plaintexts = pack_unchecked(running.setting, [1, 1, 1]) * 2
+    source = seeded("bad", teacher).randbytes
     return cast_anything(running.setting, teacher, running.batch, plaintexts, source=source)
 
 
@@ -64,10 +78,28 @@ def test_a_ballot_after_the_list_changes_nothing(running: OneBatch) -> None:
 
 
 def test_who_was_blamed_gets_no_second_chance(running: OneBatch) -> None:
-    running.aggregator.receive(5, running.ballots[1], now=0)
+    running.aggregator.receive(5, bad_ballot(running, 5), now=0)
     running.vote(5)
     assert running.progress.voters == ()
     assert set(running.faults) == {5}
+
+
+def test_what_a_teacher_did_not_sign_is_dropped_and_not_held_against_it(running: OneBatch) -> None:
+    """Whoever carries messages can put anything under a teacher's name, at every step."""
+    broken = decode(running.ballots[5], Ballot)
+    forged = [encode(replace(broken, signature=bytes(64))), running.ballots[1]]
+    for data in forged:
+        running.aggregator.receive(5, data, now=0)
+    running.vote(1, 2, 3, 4, 5)
+    assert running.progress.voters == (1, 2, 3, 4, 5)
+    running.aggregator.receive(5, running.endorsement_of(1), now=0)
+    running.endorse(1, 2, 3, 5)
+    assert running.progress.endorsers == (1, 2, 3, 5)
+    running.aggregator.receive(5, encode(running.shares_of(1)), now=0)
+    for teacher in (1, 2, 3, 5):
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    assert isinstance(running.outcome, Receipt)
+    assert running.faults == {}
 
 
 def test_voting_goes_on_for_a_while_once_there_are_enough(running: OneBatch) -> None:
@@ -108,7 +140,7 @@ def test_too_few_ballots_are_waited_for_until_the_deadline(running: OneBatch) ->
 
 def test_when_all_have_answered_nobody_is_waited_for(running: OneBatch) -> None:
     for liar in (4, 5):
-        running.aggregator.receive(liar, running.ballots[1], now=0)
+        running.aggregator.receive(liar, bad_ballot(running, liar), now=0)
     running.vote(1, 2, 3)
     assert isinstance(running.outcome, Abort)
     assert running.outcome.culprits == (4, 5)
@@ -160,7 +192,7 @@ def test_who_fails_to_endorse_is_replaced_at_once() -> None:
     first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
     liar, good = first[0], first[1]
     running.endorse(good)
-    sends = running.aggregator.receive(liar, running.endorsement_of(good), now=0)
+    sends = running.aggregator.receive(liar, wrong_endorsement(running, liar), now=0)
     assert set(asked(sends)) == set(range(1, 8)) - set(first)
     assert set(running.faults) == {liar}
 
@@ -170,7 +202,7 @@ def test_who_fails_to_open_is_replaced_at_once() -> None:
     running.vote(*running.teachers)
     running.endorse(1, 2, 3, 4, 5)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=0)
-    sends = running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
+    sends = running.aggregator.receive(1, shares_of_another_list(running, 1), now=0)
     assert set(asked(sends)) == {6, 7}
 
 
@@ -237,7 +269,7 @@ def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: One
 def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
     running.endorse(1, 2, 3, 4)
-    running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
+    running.aggregator.receive(1, shares_of_another_list(running, 1), now=0)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     assert set(running.faults) == {1}
     assert running.progress.sharers == ()
@@ -310,6 +342,18 @@ def proof_of(running: OneBatch, teacher: int) -> bytes:
     )
     signed = encode(sign(request, running.setting.aggregator_signer))
     return running.teachers[teacher].handle(signed, now=0)
+
+
+def wrong_endorsement(running: OneBatch, teacher: int) -> bytes:
+    """Of other tallies than the list has."""
+    message = decode(running.endorsement_of(teacher), Endorsement)
+    wrong = replace(message.statement, tally_hash=bytes(32))
+    return running.signed(replace(message, statement=wrong), by=teacher)
+
+
+def shares_of_another_list(running: OneBatch, teacher: int) -> bytes:
+    message = replace(running.shares_of(teacher), list_hash=ListHash(bytes(32)))
+    return running.signed(message, by=teacher)
 
 
 def wrong_shares(running: OneBatch, teacher: int) -> bytes:

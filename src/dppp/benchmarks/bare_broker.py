@@ -1,4 +1,4 @@
-"""The two rounds of a batch through a broker with nobody computing: what the transport costs.
+"""The rounds of a batch through a broker with nobody computing: what the transport costs.
 
 The teachers' connections are made with their own keys, over TLS, all by this process. Stop the
 federation before, but for its broker.
@@ -76,7 +76,7 @@ class _Rounds:
             await each.flush()
 
     async def run(self, batch: BareBatch) -> None:
-        """Requests and ballots, then lists and shares."""
+        """Every round: what is asked goes to all, and so many answer."""
         for asked, answer, answers in zip(
             batch.asked_bytes, batch.answer_bytes, batch.answers, strict=True
         ):

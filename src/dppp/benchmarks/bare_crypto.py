@@ -11,19 +11,22 @@ from dppp.federation import Federation, Founded, Reply, deliver_here
 from dppp.protocol.aggregator import Send
 from dppp.protocol.wire import kind_of
 
+_ROUNDS = 3
+"""Requests and ballots; lists and endorsements; certified lists and decryption shares."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BareBatch:
-    """What one batch costs, and how long the messages of its two rounds are."""
+    """What one batch costs, and how long the messages of its three rounds are."""
 
     cpu_seconds: float
     seconds: float
-    asked_bytes: tuple[int, int]
-    """One request, one ballot list."""
-    answer_bytes: tuple[int, int]
-    """One ballot, one teacher's decryption shares."""
-    answers: tuple[int, int]
-    """How many ballots and how many teachers' shares."""
+    asked_bytes: tuple[int, ...]
+    """One request, one ballot list, one certified list."""
+    answer_bytes: tuple[int, ...]
+    """One ballot, one endorsement, one teacher's decryption shares."""
+    answers: tuple[int, ...]
+    """How many of each came back."""
 
 
 def measure_bare(founded: Founded, rows: Sequence[Sequence[float]]) -> BareBatch:
@@ -45,13 +48,11 @@ def measure_bare(founded: Founded, rows: Sequence[Sequence[float]]) -> BareBatch
     outcome = federation.ask(np.asarray(rows, dtype=float))
     cpu, seconds = time.process_time() - cpu_started, time.perf_counter() - started
     assert outcome.transcript is not None, "every row is new"
-    assert len(asked) == len(answered) == 2, "requests and lists; ballots and shares"
-    request, ballot_list = asked.values()
-    ballots, shares = answered.values()
+    assert len(asked) == len(answered) == _ROUNDS, "every role keeps the rules"
     return BareBatch(
         cpu_seconds=cpu,
         seconds=seconds,
-        asked_bytes=(max(request), max(ballot_list)),
-        answer_bytes=(max(ballots), max(shares)),
-        answers=(len(ballots), len(shares)),
+        asked_bytes=tuple(max(lengths) for lengths in asked.values()),
+        answer_bytes=tuple(max(lengths) for lengths in answered.values()),
+        answers=tuple(len(lengths) for lengths in answered.values()),
     )

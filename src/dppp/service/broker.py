@@ -5,8 +5,8 @@ Used by teachers and aggregators; both dial out. TLS ends at the broker, so its 
 - sees who talks, when, and how much, and can drop, delay and repeat messages;
 - reads what is not encrypted for somebody: the rows in a request, and the decryption shares, which
   together open the noisy counts of a batch, but no single ballot;
-- can say something under a teacher's subject, from which an aggregator takes the sender. A ballot
-  so made is refused, since a teacher signs its own, but the teacher may be named as at fault;
+- can say something under a teacher's subject, from which an aggregator takes the sender. It is
+  dropped, since the teacher did not sign it, and the teacher is not blamed for it;
 - cannot make, change or read a ballot, and cannot ask anything in the aggregator's name: requests
   and lists are signed with the aggregator's key, which stands in the task. So it spends no budget.
 
