@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dppp.errors import DecryptionError, DpppError, EncodingError, InputError
+from dppp.paillier.decryption import opening as opening_module
 from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening, verify_openings
@@ -211,6 +212,21 @@ def test_a_false_opening_is_refused_alone_and_in_a_batch(keys: Any, s: int) -> N
             verify_openings(public, ciphertexts, [openings[0], bad, openings[2]])
     with pytest.raises(InputError):
         verify_openings(public, ciphertexts, openings[:2])
+
+
+def test_false_openings_cannot_cancel_in_a_batch(
+    keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Votes moved from one tally to another; with equal weights nothing would be seen."""
+    public, ciphertexts, (first, second) = _opened(keys, 1, [10, 20])
+    moved = [
+        replace(first, plaintext=first.plaintext + 1),
+        replace(second, plaintext=second.plaintext - 1),
+    ]
+    with pytest.raises(DecryptionError):
+        verify_openings(public, ciphertexts, moved)
+    monkeypatch.setattr(opening_module, "random_bits", lambda *_: mpz(1))
+    verify_openings(public, ciphertexts, moved)
 
 
 def test_by_the_papers_way_nonsense_is_noticed_too(keys: Any) -> None:

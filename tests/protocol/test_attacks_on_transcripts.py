@@ -46,7 +46,7 @@ from dppp.protocol.messages import (
 from dppp.protocol.receipt import Receipt, verify_receipt
 from dppp.protocol.release import release_answers
 from dppp.protocol.signing import require_certified, sign, signer_of
-from dppp.protocol.transcript import Transcript, verify_transcript
+from dppp.protocol.transcript import Transcript, _require_ballots, verify_transcript
 from dppp.protocol.wire import decode, encode
 
 COLLUDER = 5
@@ -194,3 +194,27 @@ def test_were_endorsements_not_asked_for_the_forgery_would_hold(
     for check, data in ((verify_receipt, receipt), (verify_transcript, transcript)):
         found = check(data, expected_task=true.setting.task.task_id, insecure_testing=True)
         assert found.answers[0].counts[2] == true.receipt.answers[0].counts[2] + EXTRA[2]
+
+
+def _with_other_ballots(true: Released) -> list[bytes]:
+    """A true receipt beside another list, which the aggregator signed as well."""
+    ballots = decode(true.transcript.ballot_list, BallotList).ballots
+    others = ([*ballots[:4], true.colluder.ballot(EXTRA)], ballots[:4])
+    return [
+        encode(
+            replace(true.transcript, ballot_list=list_of(true.setting, true.colluder.batch, each))
+        )
+        for each in others
+    ]
+
+
+def test_other_ballots_beside_a_true_receipt_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = _release()
+    forged = _with_other_ballots(true)
+    for data in forged:
+        with pytest.raises(TranscriptError) as caught:
+            verify_transcript(data, insecure_testing=True)
+        assert caught.value.check == "ballots"
+    take_out(monkeypatch, _require_ballots, "found != endorsed", "False")
+    for data in forged:
+        verify_transcript(data, insecure_testing=True)
