@@ -1,6 +1,7 @@
 """`dppp query` against a gateway over real HTTP: killed, badly fed, with a wrong token."""
 
 import csv
+import functools
 import os
 import signal
 import subprocess
@@ -17,14 +18,19 @@ from tests.service.served import serve
 from tests.service.test_gateway import ALICE, BOB, QUERIERS
 from tests.service.tls_keys import make_keys
 
+import dppp.protocol.receipt
+import dppp.service.gateway
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.release import Answer
+from dppp.protocol.task import Task
 from dppp.service.asking import Gateway
 from dppp.service.embedded_gateway import Embedded, embed_gateway
+from dppp.service.gateway_models import TaskTerms
 from dppp.service.job import JobId
 from dppp.service.jobs import Jobs
+from dppp.service.querier_desk import describe_task
 
 Served = tuple[str, Embedded]
 ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]
@@ -254,3 +260,42 @@ def test_labels_that_are_not_in_the_gateways_own_receipt_are_refused(
     refused = run_dppp(f"{asked} --fresh")
     assert refused.returncode == 1
     assert "its own receipt" in refused.stderr
+
+
+@pytest.mark.parametrize("swapped", ["features", "classes"])
+def test_a_gateway_that_swaps_columns_or_classes_is_noticed(
+    served: Served, table: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    """The rows would be voted on with their columns exchanged, and every receipt would hold."""
+
+    def lie(task: Task) -> TaskTerms:
+        true = describe_task(task)
+        return true.model_copy(update={swapped: getattr(true, swapped)[::-1]})
+
+    monkeypatch.setattr(dppp.service.gateway, "describe_task", lie)
+    refused = run_dppp(command(served, table))
+    assert refused.returncode == 1
+    assert "has other columns or classes" in refused.stderr
+    assert not table.with_name("labels.csv").exists()
+
+
+def test_rows_released_before_are_marked_and_paid_for_once_when_asked_afresh(
+    served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify = functools.partial(verify_receipt, insecure_testing=True)
+    monkeypatch.setattr(dppp.protocol.receipt, "verify_receipt", verify)
+    whole = table.read_text(encoding="utf-8")
+    table.write_text("\n".join(whole.split("\n")[:3]), encoding="utf-8")
+    json_of(command(served, table))
+    table.write_text(whole, encoding="utf-8")
+    asked = command(served, table, "--task", served[1].runner.task.task_id.hex())
+    refused = run_dppp(asked)
+    assert refused.returncode == 1
+    assert "2 labels stand in no receipt" in refused.stderr
+    with table.with_name("labels.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["in_receipt"] for line in lines] == ["false"] * 2 + ["true"] * 3
+    assert {line["flagged"] for line in lines} == {"false"}
+    assert spent(served) == len(ROWS)
+    assert json_of(f"{asked} --fresh")["in_receipts"] == len(ROWS)
+    assert spent(served) == 2 * len(ROWS)

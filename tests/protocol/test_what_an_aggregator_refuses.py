@@ -5,14 +5,31 @@ from dataclasses import replace
 
 import pytest
 from gmpy2 import mpz
-from tests.protocol.one_batch import NOW, OneBatch, start_batch
-from tests.protocol.parties import cast_anything, list_of, seeded, set_up
+from tests.protocol.one_batch import DEADLINE, NOW, OneBatch, start_batch
+from tests.protocol.parties import (
+    batch_of,
+    cast_anything,
+    list_of,
+    request_for,
+    seeded,
+    set_up,
+)
 
-from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
+import dppp.protocol.aggregator
+from dppp.errors import BallotFault, InputError, ListFault, NotFromAggregator, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import check_list, read_ballot
 from dppp.protocol.batch import Phase
-from dppp.protocol.messages import Ballot, BallotList, BatchId, Endorsement
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.messages import (
+    UNSIGNED,
+    Ballot,
+    BallotList,
+    BatchId,
+    BatchRequest,
+    Endorsement,
+)
 from dppp.protocol.signing import verify_signature
 from dppp.protocol.wire import decode, encode
 
@@ -256,6 +273,36 @@ def test_what_is_about_an_unknown_batch_is_dropped_and_nobody_is_blamed(running:
 def test_a_batch_that_nobody_stored_cannot_be_adopted(running: OneBatch) -> None:
     with pytest.raises(InputError, match="not in the store"):
         running.aggregator.adopt(BatchId(bytes(32)), now=NOW)
+
+
+def test_whoever_writes_into_the_store_asks_nothing_in_the_aggregators_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setting = set_up(5, 1, 1)
+    signed = request_for(setting, [1], deadline=DEADLINE)
+    unsigned = replace(signed, signature=UNSIGNED)
+    batch = batch_of(setting, signed)
+
+    def adopt(request: BatchRequest, *, under: BatchId = batch) -> int:
+        store = MemoryBatchStore()
+        store.put_once(under, "request", encode(request))
+        aggregator = Aggregator(
+            task=setting.task,
+            public=setting.public,
+            signer=setting.aggregator_signer,
+            store=store,
+        )
+        return len(aggregator.adopt(under, now=NOW))
+
+    assert adopt(signed) == 5
+    with pytest.raises(NotFromAggregator):
+        adopt(unsigned)
+    with pytest.raises(InputError, match="another batch"):
+        adopt(signed, under=BatchId(bytes(32)))
+    with pytest.raises(InputError, match="another task"):
+        adopt(request_for(set_up(5, 1, 1, "another task"), [1], deadline=DEADLINE))
+    monkeypatch.setattr(dppp.protocol.aggregator, "require_from_aggregator", lambda *_: None)
+    assert adopt(unsigned) == 5
 
 
 def test_a_ballot_of_another_batch_or_task_is_not_even_looked_at(running: OneBatch) -> None:

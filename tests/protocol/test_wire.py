@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 from dataclasses import replace
 
 import msgpack
@@ -8,9 +9,17 @@ from hypothesis import strategies as st
 from tests.protocol.small import small
 
 from dppp.errors import WireError
-from dppp.protocol.messages import MOST_QUERIES, Ballot, BatchRequest, Query
+from dppp.protocol.messages import (
+    MOST_QUERIES,
+    Ballot,
+    BallotList,
+    BatchId,
+    BatchRequest,
+    Query,
+    TaskId,
+)
 from dppp.protocol.task import Task
-from dppp.protocol.wire import VERSION, decode, encode, kind_of
+from dppp.protocol.wire import MOST_ELEMENTS, VERSION, decode, encode, kind_of
 
 REQUEST = BatchRequest(
     task_id=bytes(32),  # type: ignore[arg-type]
@@ -99,6 +108,22 @@ def test_a_batch_holds_so_many_queries_and_no_more() -> None:
     for count in (0, MOST_QUERIES + 1):
         with pytest.raises(WireError, match="a batch holds 1 to 20,000 queries"):
             replace(REQUEST, queries=(query,) * count)
+
+
+def test_a_list_that_is_too_long_is_refused_before_it_is_built() -> None:
+    """Two bytes for each of many empty ballots would take thirty times their size."""
+    empty = BallotList(
+        task_id=TaskId(bytes(32)), batch_id=BatchId(bytes(32)), ballots=(b"",) * MOST_ELEMENTS
+    )
+    assert decode(encode(empty), BallotList) == empty
+    more = encode(replace(empty, ballots=(b"",) * (MOST_ELEMENTS + 1)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(WireError, match="elements"):
+            decode(more, BallotList)
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(more)
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_is_too_long_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:

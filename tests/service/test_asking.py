@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI, Response
-from tests.protocol.small import CLASS_NAMES, small
+from tests.protocol.small import CLASS_NAMES, FEATURES, small
 from tests.service.served import serve
 from tests.service.test_gateway import ALICE, QUERIERS
 
@@ -17,11 +17,12 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
-from dppp.service.asking import Gateway, Labelled, Plan, ask_in_parts, count_in_receipt
+from dppp.service.asking import Gateway, Labelled, Plan, ask_in_parts, find_in_receipt
 from dppp.service.embedded_gateway import embed_gateway
 from dppp.service.jobs import Jobs
 
 ROWS = [[1, 1], [0, 2], [2, 3]]
+NAMES: Any = {"features": FEATURES, "classes": CLASS_NAMES}
 ASKED: Any = {"is_fresh": False, "with_transcripts": True, "report": lambda *_: None}
 
 
@@ -48,6 +49,14 @@ def asking(**settings: Any) -> Iterator[Gateway]:
 )
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
     with pytest.raises(InputError, match="is no gateway; write it as https://host:port"):
+        Gateway(address, ALICE)
+
+
+@pytest.mark.parametrize("host", ["gateway.example.org", "10.0.0.7:8080", "127.0.0.1.evil.org"])
+def test_a_token_goes_to_another_machine_over_https_only(host: str) -> None:
+    with pytest.raises(InputError, match="in the clear; write it as https://"):
+        Gateway(f"http://{host}", ALICE)
+    for address in (f"https://{host}", "http://127.0.0.1:8080", "http://[::1]:8080"):
         Gateway(address, ALICE)
 
 
@@ -100,7 +109,7 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
     assert data is not None
     assert released.transcript is not None
     assert decode(released.transcript, Transcript).receipt == data
-    assert count_in_receipt(data, ROWS, labels) == len(ROWS)
+    assert find_in_receipt(data, ROWS, labels, **NAMES) == [True] * len(ROWS)
     whole = decode(data, Receipt)
     first = whole.answers[0]
     for bad in (
@@ -112,12 +121,12 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
         encode(replace(whole, answers=(replace(first, label=-1),) * len(ROWS))),
     ):
         with pytest.raises(GatewayError, match="the gateway's receipt is not about these rows"):
-            count_in_receipt(bad, ROWS, labels)
+            find_in_receipt(bad, ROWS, labels, **NAMES)
     with pytest.raises(GatewayError, match="not about these rows"):
-        count_in_receipt(data, [[*row, 0] for row in ROWS], labels)
+        find_in_receipt(data, [[*row, 0] for row in ROWS], labels, **NAMES)
     lie = Labelled(label=labels[2].label, counts=(*labels[2].counts[1:], 7))
     with pytest.raises(GatewayError, match=r"other counts for row 2 .* its own receipt"):
-        count_in_receipt(data, ROWS, [*labels[:2], lie])
+        find_in_receipt(data, ROWS, [*labels[:2], lie], **NAMES)
 
 
 def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_refused(

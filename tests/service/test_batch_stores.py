@@ -18,7 +18,7 @@ from tests.left_out import need_module
 from tests.service.tampering import run_sql
 
 from dppp.errors import BatchStoreUnavailable, InputError
-from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.batch_store import BatchStore, claim_store
 from dppp.protocol.messages import BatchId
 from dppp.service.batch_file import open_batch_store
 from dppp.service.ledger_file import create_ledger
@@ -153,6 +153,22 @@ def test_a_large_transcript_is_kept_whole(open_store: Open) -> None:
     data = os.urandom(5_000_000)
     open_store().put_once(FIRST, "transcript", data)
     assert open_store().get(FIRST, "transcript") == data
+
+
+def test_a_store_is_of_one_task_and_of_no_version_before_endorsements(open_store: Open) -> None:
+    store = open_store()
+    claim_store(store, b"t" * 32)
+    store.put_once(FIRST, "request", b"signed")
+    claim_store(open_store(), b"t" * 32)
+    with pytest.raises(InputError, match="belongs to another task"):
+        claim_store(open_store(), b"u" * 32)
+
+
+def test_a_store_that_an_old_version_wrote_into_is_refused(open_store: Open) -> None:
+    store = open_store()
+    store.put_once(FIRST, "request", b"of 0.1.0")
+    with pytest.raises(InputError, match=r"before 0\.2\.0.*new place"):
+        claim_store(open_store(), b"t" * 32)
 
 
 def test_a_ledger_is_no_batch_store(open_store: Open, location: Location) -> None:

@@ -207,15 +207,28 @@ def test_monitoring_is_for_this_machine_unless_a_word_says_otherwise(
 
 
 @pytest.mark.parametrize(
-    "where", ["intranet", "10.1.2.3:80", "[fe80::1]", "127.0.0.1@intranet", "127.0.0.1.intranet"]
+    "where", ["intranet", "10.1.2.3:80", "[fe80::1]", "user@intranet", "127.0.0.1.intranet"]
 )
 def test_a_model_on_another_machine_is_asked_over_https(tmp_path: Path, where: str) -> None:
     table = f'[model]\nkind = "http"\nurl = "http://{where}/predict"'
     with pytest.raises(InputError, match=r"model\.http\.url: .*in the clear; write https://"):
         read(tmp_path, TEACHER + table)
-    assert read(tmp_path, TEACHER + table.replace("http://", "https://")).model.url
+    if "@" not in where:
+        assert read(tmp_path, TEACHER + table.replace("http://", "https://")).model.url
     for here in ("127.0.0.1", "127.1.2.3:8000", "[::1]:8000", "localhost"):
         assert read(tmp_path, TEACHER + table.replace(where, here)).model.url
+
+
+@pytest.mark.parametrize(
+    "where", ["[::1].evil.org", "127.0.0.1:80:90", "me@127.0.0.1", "127.0.0.1:port", "[::1", ""]
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_model_url_that_can_be_read_in_two_ways_is_refused(
+    tmp_path: Path, scheme: str, where: str
+) -> None:
+    table = f'[model]\nkind = "http"\nurl = "{scheme}://{where}/predict"'
+    with pytest.raises(InputError, match=r"model\.http\.url"):
+        read(tmp_path, TEACHER + table)
 
 
 def test_addresses_have_a_host_and_a_port() -> None:

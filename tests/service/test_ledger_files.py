@@ -253,9 +253,10 @@ def test_a_head_file_that_others_could_write_is_closed_to_them(tmp_path: Path, i
     heads = HeadFile(tmp_path / "head")
     heads.remember(Head(index=7, hash=make_id(7)))
     (tmp_path / "head").chmod(0o666)
+    (tmp_path / "head.lock").chmod(0o666)
     (tmp_path / "head.new").touch(0o666)
     heads.remember(Head(index=index, hash=make_id(index)))
-    assert modes(tmp_path)["head"] == 0o600
+    assert modes(tmp_path)["head"] == modes(tmp_path)["head.lock"] == 0o600
     assert heads.recall() == Head(index=index, hash=make_id(index))
 
 

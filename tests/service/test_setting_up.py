@@ -1,5 +1,6 @@
 """`dppp setup` and `dppp teacher accept`: nothing is taken in that was not checked."""
 
+import io
 import shutil
 import stat
 from collections.abc import Callable
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from rich.console import Console
 from tests.protocol import small
 from tests.service.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
+from dppp.cli.federation_tables import show_federation
 from dppp.errors import (
     BudgetExceeded,
     CapChanged,
@@ -228,6 +231,9 @@ def test_another_federation_file_is_refused(fresh: Ceremony, tmp_path: Path) -> 
 
 def test_a_task_without_colluders_is_accepted_only_by_name(tmp_path: Path) -> None:
     bare = hold(tmp_path, colluders=0)
+    shown = io.StringIO()
+    show_federation(Console(file=shown, width=200), bare.federation, None)
+    assert "but not against a teacher who sees the counts" in shown.getvalue()
     with pytest.raises(NoColluders, match=r"knows its own noise.*--accept-no-colluders"):
         accept(bare)
     assert "ledger.db" not in files(bare.home(TEACHERS[0]))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def describe_federation(
     federation: "FederationFile", own_end: datetime | None
 ) -> dict[str, object]:
-    """The names of DESIGN.md, section 7; `own_end` is that of the certificate beside the file."""
+    """For programs; `own_end` is that of the certificate beside the file."""
     task, public = federation.task, federation.public
     return {
         "federation_hash": federation.hash.hex(),
@@ -46,6 +46,8 @@ def show_federation(
     task, public = federation.task, federation.public
     certificate, trust = task.certificate, task.trust
     kept = "kept" if certificate.certified else "BROKEN"
+    if trust.colluders == 0:
+        kept += ", but not against a teacher who sees the counts: it knows its own noise (C = 0)"
     delivered = certificate.exact_delta + certificate.sampling_delta
     lines = [
         ("federation hash", federation.hash.hex()),

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,10 +71,14 @@ def query(
         task = connection.task()
         table = _read_rows(rows, task["features"])
         plan = _plan(out, table, batch_size, is_fresh=fresh)
-        labelled, proven = _ask(connection, table, plan, keep, is_fresh=fresh)
-        _require_signed(len(labelled) - proven, keep, is_fresh=fresh)
-        _write_labels(out, labelled, task["classes"])
+        labelled, is_signed = _ask(connection, table, plan, keep, task, is_fresh=fresh)
+        unsigned = len(labelled) - sum(is_signed)
+        if fresh:
+            _require_all_signed(unsigned)
+        _write_labels(out, labelled, is_signed, task["classes"])
         plan.finish()
+        if keep.task_id is not None:
+            _say_unsigned(unsigned, out)
         budget = connection.budget()
     result = {
         "rows": len(labelled),
@@ -82,7 +86,7 @@ def query(
         "out": str(out),
         "receipts": None if receipts is None else str(receipts),
         "transcripts": None if transcripts is None else str(transcripts),
-        "in_receipts": proven,
+        "in_receipts": sum(is_signed),
         "is_verified": keep.task_id is not None,
         "flagged": sum(each.is_flagged for each in labelled),
         "budget": budget,
@@ -98,16 +102,31 @@ class _Keep:
     transcripts: Path | None
     task_id: "TaskId | None"
 
-    def take(self, number: int, released: "Released", rows: Sequence[Sequence[float]]) -> int:
-        """Check and keep; how many of the rows have their label in the receipt."""
+    def take(
+        self,
+        number: int,
+        released: "Released",
+        rows: Sequence[Sequence[float]],
+        task: Mapping[str, Any],
+    ) -> list[bool]:
+        """Check and keep; which of the rows have their label in the receipt.
+
+        `task` is what the gateway says of it.
+        """
         from dppp.protocol.receipt import verify_receipt  # noqa: PLC0415
-        from dppp.service.asking import count_in_receipt  # noqa: PLC0415
+        from dppp.service.asking import find_in_receipt  # noqa: PLC0415
 
         if released.receipt is None:
-            return 0  # all rows were released before
+            return [False] * len(rows)  # all were released before
         if self.task_id is not None:
             verify_receipt(released.receipt, expected_task=self.task_id)
-        found = count_in_receipt(released.receipt, rows, released.labels)
+        found = find_in_receipt(
+            released.receipt,
+            rows,
+            released.labels,
+            features=task["features"],
+            classes=task["classes"],
+        )
         if self.receipts is not None:
             write_bytes(self.receipts / f"batch-{number:04d}.receipt", released.receipt)
         if self.transcripts is not None and released.transcript is not None:
@@ -115,13 +134,22 @@ class _Keep:
         return found
 
 
-def _require_signed(unsigned: int, keep: _Keep, *, is_fresh: bool) -> None:
-    """Refuse labels that stand in no receipt where every one must."""
-    if unsigned and (keep.task_id is not None or is_fresh):
+def _require_all_signed(unsigned: int) -> None:
+    """Rows that are asked afresh are all in a receipt."""
+    if unsigned:
         raise GatewayError(
-            f"{unsigned:,} labels stand in no receipt, so nobody but the gateway says them; "
-            "nothing was written. Rows that were released before have no receipt: ask for them "
-            "with --fresh, at a charge, or leave out --task"
+            f"{unsigned:,} labels stand in no receipt, though all rows were asked afresh; nothing "
+            "was written. Tell the teachers"
+        )
+
+
+def _say_unsigned(unsigned: int, out: Path) -> None:
+    """Whoever names the task wants every label checked."""
+    if unsigned:
+        raise GatewayError(
+            f"{unsigned:,} labels stand in no receipt: they were released before, says the gateway "
+            f"and nobody else. {out} marks them in its column in_receipt; ask for these rows with "
+            "--fresh, at a charge"
         )
 
 
@@ -130,15 +158,16 @@ def _ask(
     table: Sequence[Sequence[float]],
     plan: "Plan",
     keep: _Keep,
+    task: Mapping[str, Any],
     *,
     is_fresh: bool,
-) -> "tuple[list[Labelled], int]":
-    """The labels, and how many of them stand in receipts."""
+) -> "tuple[list[Labelled], list[bool]]":
+    """The labels, and which of them stand in receipts."""
     from dppp.service.asking import ask_in_parts  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
-    proven = 0
+    is_signed: list[bool] = []
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
         bar = bars.add_task("asking", total=len(table))
         for number, released in enumerate(
@@ -154,8 +183,9 @@ def _ask(
         ):
             labelled += released.labels
             part = released.part
-            proven += keep.take(number, released, table[part.start : part.start + part.count])
-    return labelled, proven
+            rows = table[part.start : part.start + part.count]
+            is_signed += keep.take(number, released, rows, task)
+    return labelled, is_signed
 
 
 def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
@@ -206,14 +236,22 @@ def _number(value: Any, path: Path, line: int, column: str) -> float:
     return number
 
 
-def _write_labels(path: Path, labelled: "Sequence[Labelled]", classes: Sequence[str]) -> None:
+def _write_labels(
+    path: Path,
+    labelled: "Sequence[Labelled]",
+    is_signed: Sequence[bool],
+    classes: Sequence[str],
+) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     try:
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["row", "label", *(f"count_{name}" for name in classes)])
-            for number, each in enumerate(labelled, start=1):
-                writer.writerow([number, "" if each.label is None else each.label, *each.counts])
+            counts = [f"count_{name}" for name in classes]
+            writer.writerow(["row", "label", *counts, "flagged", "in_receipt"])
+            for number, (each, signed) in enumerate(zip(labelled, is_signed, strict=True), start=1):
+                label = "" if each.label is None else each.label
+                words = ["true" if flag else "false" for flag in (each.is_flagged, signed)]
+                writer.writerow([number, label, *each.counts, *words])
         unfinished.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -28,7 +28,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Answer
-from dppp.protocol.signing import Signer
+from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
@@ -79,14 +79,21 @@ class Aggregator:
 
     def start(self, request: BatchRequest, *, now: int) -> list[Send]:
         """Open a batch: its request, for every teacher."""
+        return self.adopt(self.put(request, now=now), now=now)
+
+    def put(self, request: BatchRequest, *, now: int) -> BatchId:
+        """Sign a request and store it, for whichever aggregator runs its batch.
+
+        It is stored signed: whoever can write to the store cannot ask in the aggregator's name.
+        """
         if request.task_id != self.task.task_id:
             raise InputError("the request is for another task; compare the task's hash")
         decode_inputs([query.input for query in request.queries], len(self.task.features))
         if now > request.deadline:
             raise InputError("the deadline of the request has passed; choose a later one")
         identifier = self._new_batch(request).batch_id
-        self._store.put_once(identifier, _REQUEST, encode(request))
-        return self.adopt(identifier, now=now)
+        self._store.put_once(identifier, _REQUEST, encode(sign(request, self._signer)))
+        return identifier
 
     def adopt(self, identifier: BatchId, *, now: int) -> list[Send]:
         """Go on with a batch that is in the store: what has to be asked."""
@@ -229,11 +236,21 @@ class Aggregator:
         request = self._store.get(identifier, _REQUEST)
         if request is None:
             raise InputError("a batch that is not in the store; send its request first")
-        batch = self._new_batch(decode(request, BatchRequest))
+        batch = self._read_batch(identifier, decode(request, BatchRequest))
         stored_list = self._store.get(identifier, _LIST)
         if stored_list is not None:
             batch.endorse_with(decode(stored_list, BallotList), now=now)
         self._batches[identifier] = batch
+
+    def _read_batch(self, identifier: BatchId, request: BatchRequest) -> Batch:
+        """The batch of a stored request, if an aggregator of this task put it there."""
+        if request.task_id != self.task.task_id:
+            raise InputError("a stored request is for another task; give each task its own store")
+        require_from_aggregator(self.task, request)
+        batch = self._new_batch(request)
+        if batch.batch_id != identifier:
+            raise InputError("a stored request stands under another batch; somebody changed it")
+        return batch
 
     def _settle(self, batch: Batch, stored: bytes) -> None:
         """End a batch with the outcome that is in the store, whoever put it there."""

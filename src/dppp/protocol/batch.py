@@ -178,7 +178,7 @@ class Batch:
         """What a teacher is sent who is asked for this; signed by the aggregator."""
         if step not in self._messages:
             makers: dict[Step, Callable[[], bytes]] = {
-                Step.BALLOT: lambda: encode(sign(self.request, self._signer)),
+                Step.BALLOT: lambda: encode(self.request),
                 Step.ENDORSEMENT: lambda: encode(self._listed),
                 Step.SHARES: lambda: encode(sign(self._certified_list(), self._signer)),
                 Step.PROOF: lambda: encode(sign(self._proof_request(), self._signer)),

@@ -4,6 +4,11 @@ import threading
 from itertools import islice
 from typing import Protocol
 
+from dppp.errors import InputError
+
+_WHOLE_STORE = bytes(32)
+"""The key of what is about the whole store; the ids of batches and jobs are hashes."""
+
 
 class BatchStore(Protocol):
     """Durable when `put_once` returns; safe to share between workers."""
@@ -22,6 +27,21 @@ class BatchStore(Protocol):
 
         Where several put at the same moment, one may appear before others that were seen already.
         """
+
+
+def claim_store(store: BatchStore, task_id: bytes) -> None:
+    """Make a store this task's own; refuse one that another task or a version before 0.2.0 used.
+
+    Its answers would be given to queriers of this task, and its jobs counted against theirs.
+    """
+    has_requests = bool(store.having("request"))  # before the mark is looked for: others may put it
+    if has_requests and store.get(_WHOLE_STORE, "task") is None:
+        raise InputError(
+            "this batch store was written before 0.2.0, whose keys are unsafe; give [store] a new "
+            "place, and delete this one: CHANGELOG.md, Security, says why"
+        )
+    if store.put_once(_WHOLE_STORE, "task", task_id) != task_id:
+        raise InputError("this batch store belongs to another task; give [store] a new place")
 
 
 class MemoryBatchStore:

@@ -21,6 +21,8 @@ import msgpack
 from dppp.errors import WireError
 
 VERSION = 2
+MOST_ELEMENTS = 2**18
+"""In one list: more than any message needs. An element of two bytes takes sixty in memory."""
 _MOST_INTEGER = 2**63 - 1
 
 
@@ -108,6 +110,7 @@ class _Reader:
 
     Maps and lists are entered one by one, and only where the schema has them: a byte on the wire
     can become an object of a hundred, and a megabyte of nested lists must not become a gigabyte.
+    How many elements a list may have is checked before any of them is read.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -162,6 +165,8 @@ class _Reader:
         if typing.get_origin(hint) is tuple:
             inner = typing.get_args(hint)[0]
             count = self._open(self._unpacker.read_array_header, f"{where}: expected a list")
+            if count > MOST_ELEMENTS:
+                raise WireError(f"{where} has {count:,} elements, {MOST_ELEMENTS:,} at most")
             return tuple(self._value(inner, where) for _ in range(count))
         if dataclasses.is_dataclass(hint):
             kind = typing.cast(type, hint)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.batch_store import BatchStore, claim_store
 from dppp.protocol.signing import signer_of
 from dppp.service.aggregator_metrics import AggregatorMetrics
 from dppp.service.aggregator_station import AggregatorStation
@@ -38,6 +38,7 @@ def run_aggregator(config: AggregatorConfig) -> None:
         open_batch_store(config.store.location) as store,
         listen(config.gateway.listen) as listening,
     ):
+        claim_store(store, federation.task.task_id)
         server = GracefulServer(
             make_application(config, federation, store, hub),
             hub,

@@ -18,7 +18,7 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from dppp.errors import DpppError, WireError
+from dppp.errors import DpppError, InputError, NotFromAggregator, WireError
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import BatchStore
@@ -27,10 +27,7 @@ from dppp.protocol.messages import (
     MOST_QUERIES,
     BatchId,
     BatchRequest,
-    batch_id,
-    query_id,
 )
-from dppp.protocol.wire import encode
 from dppp.service.batch_runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker import QUEUE_GROUP, Broker, Subjects
 from dppp.service.events import BatchEvent, Stage
@@ -122,9 +119,7 @@ class AggregatorStation:
 
         If the offer gets lost, whoever looks for batches that nobody runs will find it.
         """
-        ids = [query_id(request.task_id, query) for query in request.queries]
-        identifier = batch_id(request.task_id, ids)
-        await asyncio.to_thread(self._store.put_once, identifier, "request", encode(request))
+        identifier = await self.runner.ask(Aggregator.put, request, now=int(self._clock()))
         await self._broker.publish(self._subjects.work, identifier)
 
     async def _take(self, message: Msg) -> None:
@@ -153,6 +148,9 @@ class AggregatorStation:
     async def _adopt(self, identifier: BatchId) -> None:
         try:
             await self.runner.adopt(identifier)
+        except (InputError, NotFromAggregator) as error:
+            self._settled.add(identifier)  # it stays what it is: say so once
+            log.error("a stored batch is refused", extra={"reason": str(error)})
         except DpppError as error:
             log.error("cannot go on with a batch", extra={"reason": str(error)})
 

@@ -22,11 +22,13 @@ from dppp.protocol.messages import input_digest
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
+from dppp.service.config import is_this_machine
 from dppp.service.events import Stage
 from dppp.service.gateway_models import BatchState, Budget, Labels, Rights, TaskTerms
 
 Model = TypeVar("Model", bound=BaseModel)
 Rows = Sequence[Sequence[float]]
+Names = Sequence[str]
 Report = Callable[[int, str], None]
 """Told how many rows are answered, and what is happening to the next ones."""
 
@@ -255,15 +257,23 @@ def ask_in_parts(
         report(part.start + part.count, "released")
 
 
-def count_in_receipt(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int:
-    """How many of these rows have their label in the receipt; one that differs is refused.
+def find_in_receipt(
+    data: bytes, rows: Rows, labels: Sequence[Labelled], *, features: Names, classes: Names
+) -> list[bool]:
+    """Which of these rows have their label in the receipt; one that differs is refused.
 
-    That the receipt itself holds is for `dppp verify`. Rows that are not in it were released
-    before.
+    `features` and `classes` are what the gateway called the columns of the rows and of the counts:
+    a receipt of a task that has them otherwise is about other rows. That the receipt itself holds
+    is for `dppp verify`. Rows that are not in it were released before.
     """
     try:
         receipt = decode(data, Receipt)
         task = decode(receipt.task, Task)
+        if (task.features, task.class_names) != (tuple(features), tuple(classes)):
+            raise GatewayError(
+                "the task of the gateway's receipt has other columns or classes, or in another "
+                "order, than the gateway said; use none of its labels, and tell the teachers"
+            )
         digests = [input_digest(each) for each in encode_inputs(rows, len(task.features))]
         names = dict(enumerate(task.class_names))
         answers = {
@@ -274,6 +284,8 @@ def count_in_receipt(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int
             )
             for query, answer in zip(receipt.queries, receipt.answers, strict=True)
         }
+    except GatewayError:
+        raise
     except (DpppError, ValueError, KeyError) as error:
         raise GatewayError(f"the gateway's receipt is not about these rows: {error}") from error
     for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
@@ -282,7 +294,7 @@ def count_in_receipt(data: bytes, rows: Rows, labels: Sequence[Labelled]) -> int
                 f"the gateway says another label or other counts for row {place} of the batch than "
                 "its own receipt; trust neither, and tell the teachers"
             )
-    return sum(digest in answers for digest in digests)
+    return [digest in answers for digest in digests]
 
 
 def _require_address(address: str) -> None:
@@ -293,6 +305,11 @@ def _require_address(address: str) -> None:
         is_address = False
     if not is_address:
         raise InputError(f"{address!r} is no gateway; write it as https://host:port")
+    if not address.startswith("https://") and not is_this_machine(host):
+        raise InputError(
+            f"{address!r} is on another machine, and your token and rows would pass in the clear; "
+            "write it as https://host:port"
+        )
 
 
 def _read(kind: type[Model], answer: httpx.Response) -> Model:

@@ -52,7 +52,8 @@ def _listen(value: str) -> str:
     return value
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether this host can be nothing but the machine itself."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -69,12 +70,20 @@ def split_address(text: str) -> tuple[str, int]:
 
 def _model_url(value: str) -> str:
     """The rows of all queriers go there."""
-    parts = urlsplit(value)
-    if parts.scheme != "https" and not _is_this_machine(parts.hostname or ""):
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"this is not the url of a model server: {error}") from error
+    host = parts.hostname or ""
+    if parts.scheme != "https" and not is_this_machine(host):
         raise ValueError(
             "rows would pass to another machine in the clear; write https://, or let the model "
             "server run on this machine, as http://127.0.0.1:8000/predict"
         )
+    forms = (host, f"[{host}]", f"{host}:{port}", f"[{host}]:{port}")
+    if not host or parts.netloc.lower() not in forms:
+        raise ValueError("write the url of a model server as http://127.0.0.1:8000/predict")
     return value
 
 
@@ -206,7 +215,7 @@ class Monitoring(Section):
 
     @model_validator(mode="after")
     def _exposed_by_name_only(self) -> "Monitoring":
-        if self.listen is None or self.expose or _is_this_machine(split_address(self.listen)[0]):
+        if self.listen is None or self.expose or is_this_machine(split_address(self.listen)[0]):
             return self
         raise ValueError(
             f"{self.listen} can be reached from elsewhere, and whoever reaches it reads when and "
@@ -251,7 +260,7 @@ class Gateway(Section):
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("give tls_certificate and tls_key, or neither")
         is_clear = self.tls_certificate is None and not self.behind_proxy
-        if is_clear and not _is_this_machine(split_address(self.listen)[0]):
+        if is_clear and not is_this_machine(split_address(self.listen)[0]):
             raise ValueError(
                 f"{self.listen} can be reached from elsewhere, where tokens and rows would pass in "
                 "the clear; give tls_certificate and tls_key, or behind_proxy = true"

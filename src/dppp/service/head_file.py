@@ -74,6 +74,8 @@ class HeadFile:
     def _turn(self) -> Iterator[None]:
         """Among threads too: each turn opens the lock file anew, and flock goes by opened file."""
         with open(self._lock_path, "w", opener=_open_for_owner) as lock:
+            if os.fstat(lock.fileno()).st_mode & 0o077:  # of 0.1.0: others could hold it
+                os.fchmod(lock.fileno(), _OWNER_ONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

@@ -28,7 +28,7 @@ class Querier:
     transcripts: bool = False
 
     def __post_init__(self) -> None:
-        if self.queries < 1:
+        if type(self.queries) is not int or self.queries < 1:
             raise InputError(
                 f"{self.name} may spend {self.queries} queries; an allowance is at least 1"
             )
