@@ -71,12 +71,14 @@ def test_counts_that_votes_and_noise_hardly_give_are_said_to_be_so(browser: Brow
         page.click("nav a[href='#ask']")
         ask_first_example(page)
         expect(page.locator("#answer .flagged")).to_contain_text("more than a vote")
+        page.click("nav a[href='#live']")
+        expect(page.locator(".release .flagged")).to_contain_text("more than a vote")
 
 
 def test_honest_counts_are_not_flagged(digits_page: Page) -> None:
     ask_by_drawing(digits_page, "3")
     expect(digits_page.locator("#answer .mark")).to_have_text("✓ verified")
-    expect(digits_page.locator("#answer .flagged")).to_have_count(0)
+    expect(digits_page.locator(".flagged")).to_have_count(0)
 
 
 def test_an_abort_is_shown_with_its_reason(browser: Browser) -> None:

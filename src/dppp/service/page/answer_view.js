@@ -1,6 +1,6 @@
 // The answer: label, noisy counts, the price before and after; or a polite no.
 
-import { countBars, marginWords } from "./bars.js";
+import { countBars, flagOf, marginWords } from "./bars.js";
 import { columnCsv } from "./csv.js";
 import { byId, make, setText } from "./dom.js";
 import { offer } from "./gateway.js";
@@ -52,12 +52,9 @@ function answerNode(classes, answer, isBig) {
     make("p", { class: (isBig ? "big" : "won") + kind, "data-label": label, text: label }),
     make("p", { class: "margin", text: `noisy counts, ${marginWords(answer)}` }),
     countBars(classes, answer),
-    ...(answer.flagged ? [flag()] : []),
+    ...flagOf([answer]),
   );
 }
-
-const flag = () =>
-  make("p", { class: "bad small flagged", text: "Votes and noise hardly ever give such counts: a teacher may have cast more than a vote." });
 
 function drawCost(state, before, after) {
   const rows = [

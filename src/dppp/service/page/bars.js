@@ -28,3 +28,9 @@ export function marginWords(answer) {
   if (answer.label === null) return "no class had enough votes";
   return first === second ? "a tie, broken by lot" : `ahead by ${whole(first - second)}`;
 }
+
+// A warning, if any of these answers has counts that are not to be believed.
+export function flagOf(answers) {
+  const text = "Votes and noise hardly ever give such counts: a teacher may have cast more than a vote.";
+  return answers.some((answer) => answer.flagged) ? [make("p", { class: "bad small flagged", text })] : [];
+}

@@ -1,6 +1,6 @@
 // This querier's last batches: labels, counts as bars, abstentions, aborts, and the mark.
 
-import { countBars, marginWords } from "./bars.js";
+import { countBars, flagOf, marginWords } from "./bars.js";
 import { byId, make } from "./dom.js";
 import { gatewayNow } from "./gateway.js";
 import { keepOnly, markOf } from "./verification.js";
@@ -44,7 +44,8 @@ function whenWords({ times }) {
 
 function bodyOf(classes, { state, labels }) {
   if (state.stage === "aborted") return make("p", { class: "bad", text: abortWords(state) });
-  return make("div", { class: "rows" }, ...labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer)));
+  const rows = labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer));
+  return make("div", { class: "rows" }, ...rows, ...flagOf(labels));
 }
 
 function rowNode(classes, answer) {
