@@ -264,9 +264,11 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
     )
     checked = "was checked" if result["is_verified"] else "was not checked (give --task)"
     kept = "" if result["receipts"] is None else f", kept in {result['receipts']}"
+    has_others = result["in_receipts"] < result["rows"]
+    others = " The others were released before, says the gateway." if has_others else ""
     console.print(
         f"{result['in_receipts']:,} of them stand in receipts{kept}. That teachers of the task you "
-        f"know of signed these {checked}. The others were released before, says the gateway.",
+        f"know of signed these {checked}.{others}",
         soft_wrap=True,
     )
     if result["flagged"]:
