@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-from tests.left_out import leave_out
+from tests.left_out import leave_out, need_program
 
 PASSWORD = "hunter2"  # noqa: S105 - the server asks for none; the tests look where it appears
 _numbers = itertools.count(1)
@@ -102,6 +102,7 @@ def _find_programs() -> Path:
     found = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *folders[::-1]]))
     if found is None:
         leave_out("initdb is missing; install it with: apt-get install postgresql")
+    need_program("setpriv", package="util-linux")
     return Path(found).resolve().parent
 
 
