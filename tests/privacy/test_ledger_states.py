@@ -24,9 +24,10 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.resources = ExitStack()
-        folder = Path(self.resources.enter_context(tempfile.TemporaryDirectory()))
-        self.store = self.resources.enter_context(empty_store(self.kind, folder))
+        with ExitStack() as stack:  # closed at once if there is no such store here
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            self.store = stack.enter_context(empty_store(self.kind, folder))
+            self.resources = stack.pop_all()
         self.ledger = Ledger.create(self.store, teacher=TEACHER)
         self.reserved = {"north": 0, "south": 0}
         self.limits: dict[str, int] = {}
