@@ -279,6 +279,32 @@ def test_a_gateway_that_swaps_columns_or_classes_is_noticed(
     assert not table.with_name("labels.csv").exists()
 
 
+def test_a_row_twice_in_a_table_is_signed_by_the_receipt_of_the_first(
+    served: Served, table: Path
+) -> None:
+    table.write_text("first,second\n1,1\n0,2\n1,1\n", encoding="utf-8")
+    assert json_of(command(served, table, "--batch-size", "2"))["in_receipts"] == 3
+    assert spent(served) == 2
+
+
+def test_a_refusal_does_not_make_an_unfinished_query_begin_anew(
+    served: Served, table: Path
+) -> None:
+    asked = command(served, table, "--batch-size", "4")
+    served[1].channel.silent |= {1, 2, 3, 4, 5}
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-m", "dppp", *asked.split()], stderr=subprocess.DEVNULL
+    )
+    wait_until(4, served)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    refused = run_dppp(command(served, table, "--batch-size", "4", token=BOB))
+    assert refused.returncode == 1
+    served[1].channel.silent.clear()
+    json_of(command(served, table, "--batch-size", "4"))
+    assert spent(served) == len(ROWS)
+
+
 def test_rows_released_before_are_marked_and_paid_for_once_when_asked_afresh(
     served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dppp.errors import DecryptionError, DpppError, EncodingError, InputError
 from dppp.paillier.decryption import opening as opening_module
 from dppp.paillier.decryption import paper, root
-from dppp.paillier.decryption.combination import open_tallies
+from dppp.paillier.decryption.combination import find_wrong_shares, open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening, verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import add
@@ -148,6 +148,27 @@ def test_a_root_share_shifted_by_1_plus_n_is_the_same_share_or_refused(keys: Any
     with pytest.raises(DecryptionError) as caught:
         open_tallies(public, ciphertexts, [bad, *shares[1:]])
     assert caught.value.culprits == (1,)
+
+
+@pytest.mark.parametrize("s", [1, 2])
+def test_t_right_shares_tell_who_else_sent_wrong_ones(keys: Any, s: int) -> None:
+    dealt = keys.dealt(s)
+    public = dealt.public
+    ciphertexts = keys.encrypted(public, [5, 6, 7])
+    for subset in ((1, 2, 3, 4), (4, 5, 6, 7), (1, 3, 5, 7)):
+        right = _shares(dealt, subset, ciphertexts)
+        others = _shares(dealt, sorted(set(range(1, 8)) - set(subset)), ciphertexts)
+        assert find_wrong_shares(public, right, others) == ()
+        negative = [
+            replace(each, elements=tuple(public.modulus - one for one in each.elements))
+            for each in others
+        ]
+        assert find_wrong_shares(public, right, negative) == ()  # combining squares it anyway
+        first, second, third = others[0].elements
+        liar = replace(others[0], elements=(first, second * 4 % public.modulus, third))
+        swapped = replace(others[1], elements=others[1].elements[::-1])
+        found = find_wrong_shares(public, right, [liar, swapped, others[2]])
+        assert found == (liar.index, swapped.index)
 
 
 def test_without_proofs_a_wrong_root_share_is_noticed_all_the_same(keys: Any) -> None:

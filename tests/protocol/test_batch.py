@@ -12,6 +12,7 @@ from tests.protocol.parties import (
     tallies_of,
 )
 
+import dppp.protocol.batch
 from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.protocol.aggregator import Send
@@ -297,6 +298,43 @@ def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> 
     assert running.outcome is None  # unproven shares are not opened with again
     running.aggregator.receive(6, proof_of(running, 6), now=0)
     assert isinstance(running.outcome, Receipt)
+
+
+def test_who_keeps_back_the_proof_of_wrong_shares_is_named_and_who_is_only_slow_is_not() -> None:
+    running = start_batch(7, 1, 1)
+    running.vote(*running.teachers)
+    first = liar, slow, *honest = (1, 2, 3, 4, 5)
+    running.endorse(*first)
+    running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
+    for teacher in (slow, *honest):
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    running.endorse(6, 7)
+    for teacher in (6, 7):
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    for teacher in (*honest, 6, 7):
+        running.aggregator.receive(teacher, proof_of(running, teacher), now=0)
+    assert isinstance(running.outcome, Receipt)
+    assert set(running.faults) == {liar}
+
+
+def test_a_proof_that_nobody_asked_for_or_that_came_before_is_not_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever carries messages can repeat one without end, and a check takes a while."""
+    running = start_batch(7, 1, 1)
+    checked: list[int] = []
+    monkeypatch.setattr(dppp.protocol.batch, "verify_shares", lambda *_, **__: checked.append(1))
+    running.vote(*running.teachers)
+    running.endorse(1, 2, 3, 4, 5)
+    running.aggregator.receive(2, encode(running.shares_of(2)), now=0)
+    running.aggregator.receive(2, proof_of(running, 2), now=0)
+    assert checked == []
+    running.aggregator.receive(1, wrong_shares(running, 1), now=0)
+    for teacher in (3, 4, 5):
+        running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
+    for _ in range(3):
+        running.aggregator.receive(2, proof_of(running, 2), now=0)
+    assert checked == [1]
 
 
 def test_who_has_not_answered_is_reminded_of_what_it_was_asked() -> None:

@@ -1,5 +1,6 @@
 """A querier before a gateway that is none, or lies: one clear line, and the token stays secret."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
-from dppp.service.asking import Gateway, Labelled, Plan, ask_in_parts, find_in_receipt
+from dppp.service.asking import Gateway, Labelled, Plan, SignedLabels, ask_in_parts
 from dppp.service.embedded_gateway import embed_gateway
 from dppp.service.jobs import Jobs
 
@@ -109,7 +110,7 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
     assert data is not None
     assert released.transcript is not None
     assert decode(released.transcript, Transcript).receipt == data
-    assert find_in_receipt(data, ROWS, labels, **NAMES) == [True] * len(ROWS)
+    assert SignedLabels(**NAMES).find(data, ROWS, labels) == [True] * len(ROWS)
     whole = decode(data, Receipt)
     first = whole.answers[0]
     for bad in (
@@ -121,12 +122,53 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
         encode(replace(whole, answers=(replace(first, label=-1),) * len(ROWS))),
     ):
         with pytest.raises(GatewayError, match="the gateway's receipt is not about these rows"):
-            find_in_receipt(bad, ROWS, labels, **NAMES)
-    with pytest.raises(GatewayError, match="not about these rows"):
-        find_in_receipt(data, [[*row, 0] for row in ROWS], labels, **NAMES)
+            SignedLabels(**NAMES).find(bad, ROWS, labels)
+    other = {**NAMES, "features": [*FEATURES, "third"]}
+    with pytest.raises(GatewayError, match="other columns or classes"):
+        SignedLabels(**other).find(data, [[*row, 0] for row in ROWS], labels)
     lie = Labelled(label=labels[2].label, counts=(*labels[2].counts[1:], 7))
     with pytest.raises(GatewayError, match=r"other counts for row 2 .* its own receipt"):
-        find_in_receipt(data, ROWS, [*labels[:2], lie], **NAMES)
+        SignedLabels(**NAMES).find(data, ROWS, [*labels[:2], lie])
+
+
+def test_a_label_is_signed_by_an_earlier_receipt_of_the_same_run(tmp_path: Path) -> None:
+    plan = Plan(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
+    with asking() as gateway:
+        (released,) = ask_in_parts(gateway, ROWS, plan, **ASKED)
+    first, labels = released.receipt, released.labels
+    signed = SignedLabels(**NAMES)
+    assert signed.find(None, ROWS, labels) == [False] * len(ROWS)
+    signed.find(first, ROWS, labels)
+    assert signed.find(None, ROWS, labels) == [True] * len(ROWS)
+    lie = replace(labels[0], counts=(*labels[0].counts[1:], 7))
+    assert signed.find(None, ROWS[:1], [lie]) == [False]
+
+
+@pytest.mark.parametrize(
+    "lie", [Labelled(label="=cmd()", counts=(0, 0, 0)), Labelled(label=None, counts=(0, 0, 0, 1))]
+)
+def test_labels_and_counts_are_those_of_the_classes(lie: Labelled) -> None:
+    """Counts too many would move what the columns beside them say."""
+    with pytest.raises(GatewayError, match="is not a class, or other counts"):
+        SignedLabels(**NAMES).find(None, ROWS[:1], [lie])
+
+
+def test_a_proxy_of_the_environment_is_not_told_a_token_in_the_clear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        proxy.settimeout(0.2)
+        with (
+            Gateway("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
+            pytest.raises(GatewayError, match="ConnectError"),
+        ):
+            gateway.task()
+        with pytest.raises(TimeoutError):
+            proxy.accept()
 
 
 def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_refused(

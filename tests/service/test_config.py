@@ -220,7 +220,16 @@ def test_a_model_on_another_machine_is_asked_over_https(tmp_path: Path, where: s
 
 
 @pytest.mark.parametrize(
-    "where", ["[::1].evil.org", "127.0.0.1:80:90", "me@127.0.0.1", "127.0.0.1:port", "[::1", ""]
+    "where",
+    [
+        "[::1].evil.org",
+        "127.0.0.1:80:90",
+        "me@127.0.0.1",
+        "127.0.0.1:port",
+        "[::1",
+        "",
+        "127.0.0.1/ ",
+    ],
 )
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_model_url_that_can_be_read_in_two_ways_is_refused(

@@ -71,7 +71,13 @@ def _simulate(*operations: Operation, seed: int = 3, batches: tuple[int, ...] = 
 
 
 NAMED_BY_ITS_BALLOT = {"copy", "bad proof"}
-NAMED_WHERE_IT_IS_ASKED = ("wrong statement", "two endorsements", "wrong shares", "other list")
+NAMED_WHERE_IT_IS_ASKED = (
+    "wrong statement",
+    "two endorsements",
+    "wrong shares",
+    "unproven shares",
+    "other list",
+)
 NEVER_NAMED = {"replay", "impersonate", "bad signature", "replayed endorsement"}
 """Nobody signed what these send, for this batch and in its own name: anyone may have sent it."""
 

@@ -22,7 +22,7 @@ from dppp.errors import GatewayError, InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
-    from dppp.service.asking import Gateway, Labelled, Plan, Released
+    from dppp.service.asking import Gateway, Labelled, Plan, Released, SignedLabels
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -107,26 +107,16 @@ class _Keep:
         number: int,
         released: "Released",
         rows: Sequence[Sequence[float]],
-        task: Mapping[str, Any],
+        signed: "SignedLabels",
     ) -> list[bool]:
-        """Check and keep; which of the rows have their label in the receipt.
-
-        `task` is what the gateway says of it.
-        """
+        """Check and keep; which of the rows have their label in a receipt."""
         from dppp.protocol.receipt import verify_receipt  # noqa: PLC0415
-        from dppp.service.asking import find_in_receipt  # noqa: PLC0415
 
-        if released.receipt is None:
-            return [False] * len(rows)  # all were released before
-        if self.task_id is not None:
+        if released.receipt is not None and self.task_id is not None:
             verify_receipt(released.receipt, expected_task=self.task_id)
-        found = find_in_receipt(
-            released.receipt,
-            rows,
-            released.labels,
-            features=task["features"],
-            classes=task["classes"],
-        )
+        found = signed.find(released.receipt, rows, released.labels)
+        if released.receipt is None:
+            return found  # all were released before
         if self.receipts is not None:
             write_bytes(self.receipts / f"batch-{number:04d}.receipt", released.receipt)
         if self.transcripts is not None and released.transcript is not None:
@@ -163,11 +153,12 @@ def _ask(
     is_fresh: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
-    from dppp.service.asking import ask_in_parts  # noqa: PLC0415
+    from dppp.service.asking import SignedLabels, ask_in_parts  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
     is_signed: list[bool] = []
+    signed = SignedLabels(features=task["features"], classes=task["classes"])
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
         bar = bars.add_task("asking", total=len(table))
         for number, released in enumerate(
@@ -184,7 +175,7 @@ def _ask(
             labelled += released.labels
             part = released.part
             rows = table[part.start : part.start + part.count]
-            is_signed += keep.take(number, released, rows, task)
+            is_signed += keep.take(number, released, rows, signed)
     return labelled, is_signed
 
 

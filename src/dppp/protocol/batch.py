@@ -23,7 +23,7 @@ from dppp.errors import (
     ProofError,
     SignatureFault,
 )
-from dppp.paillier.decryption.combination import Decrypted, open_tallies
+from dppp.paillier.decryption.combination import Decrypted, find_wrong_shares, open_tallies
 from dppp.paillier.decryption.opening import verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, write_ciphertexts
@@ -284,7 +284,8 @@ class Batch:
 
     def take_proof(self, teacher: int, data: bytes) -> None:
         """Check the proof of shares that were given; go on with proven ones only."""
-        if self.phase is not Phase.OPENING or teacher not in self._shares:
+        is_wanted = self.is_proving and teacher in self._shares and teacher not in self._proven
+        if self.phase is not Phase.OPENING or not is_wanted:
             return
         message = decode(data, SignedShareProof)
         self._require_about_list(message, teacher)
@@ -415,7 +416,15 @@ class Batch:
         except DecryptionError:
             self.is_proving = True
             return
+        if self.is_proving:
+            self._name_the_unproven([shares[each] for each in decrypted.subset])
         self._release(decrypted)
+
+    def _name_the_unproven(self, right: list[DecryptionShares]) -> None:
+        """Who sent wrong shares and kept the proof back is named all the same."""
+        unproven = [self._shares[each] for each in self.sharers if each not in self._proven]
+        for culprit in find_wrong_shares(self._public, right, unproven):
+            self.blame(culprit, "its decryption shares are wrong")
 
     def _release(self, decrypted: Decrypted) -> None:
         verify_openings(self._public, self._tallies, decrypted.openings)

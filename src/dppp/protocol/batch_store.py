@@ -34,8 +34,9 @@ def claim_store(store: BatchStore, task_id: bytes) -> None:
 
     Its answers would be given to queriers of this task, and its jobs counted against theirs.
     """
-    has_requests = bool(store.having("request"))  # before the mark is looked for: others may put it
-    if has_requests and store.get(_WHOLE_STORE, "task") is None:
+    # Before the mark is looked for: others may put it, and then something else.
+    is_used = any(store.having(kind) for kind in ("request", "job"))
+    if is_used and store.get(_WHOLE_STORE, "task") is None:
         raise InputError(
             "this batch store was written before 0.2.0, whose keys are unsafe; give [store] a new "
             "place, and delete this one: CHANGELOG.md, Security, says why"

@@ -148,9 +148,6 @@ class AggregatorStation:
     async def _adopt(self, identifier: BatchId) -> None:
         try:
             await self.runner.adopt(identifier)
-        except (InputError, NotFromAggregator) as error:
-            self._settled.add(identifier)  # it stays what it is: say so once
-            log.error("a stored batch is refused", extra={"reason": str(error)})
         except DpppError as error:
             log.error("cannot go on with a batch", extra={"reason": str(error)})
 
@@ -203,10 +200,19 @@ class AggregatorStation:
             try:
                 for identifier in await asyncio.to_thread(self._unsettled):
                     if self._is_orphan(identifier):
-                        log.info("batch taken over", extra={"batch": identifier.hex()})
-                        await self._adopt(identifier)
+                        await self._take_over(identifier)
             except DpppError as error:
                 log.error("cannot look for batches", extra={"reason": str(error)})
+
+    async def _take_over(self, identifier: BatchId) -> None:
+        extra = {"batch": identifier.hex()}
+        try:
+            await self.runner.adopt(identifier)
+        except (InputError, NotFromAggregator) as error:
+            self._settled.add(identifier)  # it stays what it is: say so once
+            log.error("a stored batch is refused", extra={**extra, "reason": str(error)})
+        else:
+            log.info("batch taken over", extra=extra)
 
     def _unsettled(self) -> list[BatchId]:
         found = []

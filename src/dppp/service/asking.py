@@ -57,7 +57,10 @@ class Gateway:
         if not _TOKEN.fullmatch(token):  # httpx would repeat it in its refusal
             raise InputError("the token is no token: one word on one line; copy it again, whole")
         self._client = httpx.Client(
-            base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
+            base_url=address,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=60,
+            trust_env=address.startswith("https://"),  # in the clear, no proxy may come between
         )
 
     def __enter__(self) -> "Gateway":
@@ -164,7 +167,8 @@ class Plan:
     def __init__(self, path: Path, *, rows: int, size: int, digest: str) -> None:
         self._path = path
         self._digest = digest
-        if path.exists():
+        self.is_new = not path.exists()
+        if not self.is_new:
             self.parts = self._read(rows, digest)
             return
         self.parts = [
@@ -236,7 +240,7 @@ def ask_in_parts(
         try:
             batch = gateway.submit(own, key=part.key, is_fresh=is_fresh)
         except GatewayRefusal:
-            if part.start == 0:
+            if part.start == 0 and plan.is_new:
                 plan.finish()  # nothing was begun, so there is nothing to go on with
             raise
         try:
@@ -257,44 +261,67 @@ def ask_in_parts(
         report(part.start + part.count, "released")
 
 
-def find_in_receipt(
-    data: bytes, rows: Rows, labels: Sequence[Labelled], *, features: Names, classes: Names
-) -> list[bool]:
-    """Which of these rows have their label in the receipt; one that differs is refused.
+class SignedLabels:
+    """The labels that stand in the receipts of one run, by the digests of their rows.
 
     `features` and `classes` are what the gateway called the columns of the rows and of the counts:
-    a receipt of a task that has them otherwise is about other rows. That the receipt itself holds
-    is for `dppp verify`. Rows that are not in it were released before.
+    a receipt of a task that has them otherwise is about other rows. That a receipt itself holds is
+    for `dppp verify`.
     """
-    try:
-        receipt = decode(data, Receipt)
-        task = decode(receipt.task, Task)
-        if (task.features, task.class_names) != (tuple(features), tuple(classes)):
+
+    def __init__(self, *, features: Names, classes: Names) -> None:
+        self._features = tuple(features)
+        self._classes = tuple(classes)
+        self._labels: dict[bytes, Labelled] = {}
+
+    def find(self, receipt: bytes | None, rows: Rows, labels: Sequence[Labelled]) -> list[bool]:
+        """Which of these rows have their label in a receipt, of this batch or of an earlier one.
+
+        A label that differs from this batch's receipt is refused. Rows that are in no receipt were
+        released before.
+        """
+        for each in labels:
+            is_named = each.label is None or each.label in self._classes
+            if not is_named or len(each.counts) != len(self._classes):
+                raise GatewayError(
+                    "the gateway gave a label that is not a class, or other counts than one for "
+                    "each class; use none of its labels, and tell the teachers"
+                )
+        own = {} if receipt is None else self._read(receipt)
+        digests = [input_digest(each) for each in encode_inputs(rows, len(self._features))]
+        for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
+            if own.get(digest, labelled) != labelled:
+                raise GatewayError(
+                    f"the gateway says another label or other counts for row {place} of the batch "
+                    "than its own receipt; trust neither, and tell the teachers"
+                )
+        self._labels |= own
+        return [
+            self._labels.get(digest) == labelled
+            for digest, labelled in zip(digests, labels, strict=True)
+        ]
+
+    def _read(self, data: bytes) -> dict[bytes, Labelled]:
+        try:
+            receipt = decode(data, Receipt)
+            task = decode(receipt.task, Task)
+            names = dict(enumerate(task.class_names))
+            labels = {
+                query.digest: Labelled(
+                    label=None if answer.label is None else names[answer.label],
+                    counts=answer.counts,
+                    is_flagged=answer.is_flagged,
+                )
+                for query, answer in zip(receipt.queries, receipt.answers, strict=True)
+            }
+        except (DpppError, ValueError, KeyError) as error:
+            raise GatewayError(f"the gateway's receipt is not about these rows: {error}") from error
+        if (task.features, task.class_names) != (self._features, self._classes):
             raise GatewayError(
                 "the task of the gateway's receipt has other columns or classes, or in another "
                 "order, than the gateway said; use none of its labels, and tell the teachers"
             )
-        digests = [input_digest(each) for each in encode_inputs(rows, len(task.features))]
-        names = dict(enumerate(task.class_names))
-        answers = {
-            query.digest: Labelled(
-                label=None if answer.label is None else names[answer.label],
-                counts=answer.counts,
-                is_flagged=answer.is_flagged,
-            )
-            for query, answer in zip(receipt.queries, receipt.answers, strict=True)
-        }
-    except GatewayError:
-        raise
-    except (DpppError, ValueError, KeyError) as error:
-        raise GatewayError(f"the gateway's receipt is not about these rows: {error}") from error
-    for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
-        if answers.get(digest, labelled) != labelled:
-            raise GatewayError(
-                f"the gateway says another label or other counts for row {place} of the batch than "
-                "its own receipt; trust neither, and tell the teachers"
-            )
-    return [digest in answers for digest in digests]
+        return labels
 
 
 def _require_address(address: str) -> None:

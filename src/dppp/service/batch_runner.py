@@ -258,6 +258,9 @@ class BatchRunner:
             return  # the other loop noticed first
         outcome = await self.ask(Aggregator.outcome, identifier)
         assert outcome is not None, "a batch that is no longer under way has an outcome"
+        for teacher, reason in (await self.ask(Aggregator.faults, identifier)).items():
+            extra = {"batch": identifier.hex(), "teacher": teacher, "reason": reason}
+            log.warning("teacher at fault", extra=extra)
         if isinstance(outcome, Abort):
             self._tell(identifier, Stage.ABORTED, queries=seen.queries, reason=outcome.reason)
             details = {"missing": outcome.missing, "culprits": outcome.culprits}

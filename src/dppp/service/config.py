@@ -82,7 +82,8 @@ def _model_url(value: str) -> str:
             "server run on this machine, as http://127.0.0.1:8000/predict"
         )
     forms = (host, f"[{host}]", f"{host}:{port}", f"[{host}]:{port}")
-    if not host or parts.netloc.lower() not in forms:
+    is_plain = value.isprintable() and " " not in value and parts.scheme in ("http", "https")
+    if not is_plain or not host or parts.netloc.lower() not in forms:
         raise ValueError("write the url of a model server as http://127.0.0.1:8000/predict")
     return value
 

@@ -16,8 +16,14 @@ from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
 from dppp.paillier.groups import check_units
 from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.lagrange import interpolate
+from dppp.paillier.modexp import power_public
+from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.parallel import map_over_cores
+from dppp.paillier.randomness import RandomBytes, random_bits, system_random
 from dppp.paillier.share_proofs import ShareProof, verify_shares
+
+_WEIGHT_BITS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,36 @@ def open_tallies(
     left = _without(left, culprits)
     _require_threshold(public, left, culprits)
     return _combine(public, ciphertexts, left, culprits)
+
+
+def find_wrong_shares(
+    public: PublicKey,
+    right: Sequence[DecryptionShares],
+    others: Sequence[DecryptionShares],
+    random_bytes: RandomBytes = system_random,
+) -> tuple[int, ...]:
+    """Who of the others sent shares that t right ones contradict; no proof is needed for it.
+
+    d_i is on the polynomial through the d_j of the right ones, so with integers λ_j and b with
+    b·f(i) = Σ λ_j·f(j) a right share has share_i^(2b) = Π share_j^(2λ_j). Checked for all
+    ciphertexts at once, with random weights, among squares: nothing here is up to sign.
+    """
+    modulus = public.share_modulus
+    weights = [random_bits(_WEIGHT_BITS, random_bytes) for _ in right[0].elements]
+
+    def weighted(share: DecryptionShares) -> mpz:
+        product = multiply_powers(share.elements, weights, modulus)
+        return product * product % modulus
+
+    products = [weighted(share) for share in right]
+    wrong = []
+    for share in others:
+        # Interpolation at i is interpolation at 0 of the polynomial moved by i.
+        moved = interpolate(tuple(each.index - share.index for each in right))
+        expected = multiply_powers(products, moved.coefficients, modulus)
+        if power_public(weighted(share), moved.denominator, modulus) != expected:
+            wrong.append(share.index)
+    return tuple(wrong)
 
 
 def _plainly_wrong(
