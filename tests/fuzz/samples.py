@@ -294,6 +294,7 @@ class Samples:
                 aggregator.receive(index, endorsement, now=NOW)
         if kind is SignedShareProof:
             aggregator.receive(1, self.messages[SignedShares.KIND], now=NOW)
+            aggregator._batches[identify(request)].is_proving = True  # as if shares did not open
         return aggregator
 
 
