@@ -17,9 +17,9 @@ from dppp.errors import BatchAborted, BudgetExceeded, DpppError
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.certificate import Certificate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore

@@ -9,13 +9,13 @@ from tests.vectors.make_paillier import PRIMES, fixed_random
 
 from dppp.benchmarks.supplied_powers import check_powers, make_shares_from_powers, supply_powers
 from dppp.errors import GroupElementError, ProofError
+from dppp.paillier.arithmetic.groups import are_equal_up_to_sign
+from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt
-from dppp.paillier.groups import are_equal_up_to_sign
 from dppp.paillier.keys import Decryption
-from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.randomness import random_bits, system_random
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
-from dppp.service.config import Querier
-from dppp.service.queriers import hash_token
+from dppp.service.gateway.queriers import hash_token
+from dppp.service.process.config import Querier
 
 
 @pytest.mark.parametrize("name", ["clinic", 'the "old" clinic', "Klinik [bold]Süd[/bold]"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
 
-from dppp.service.home import Home
+from dppp.service.ceremony.home import Home
 
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "

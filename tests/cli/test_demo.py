@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
 
-from dppp.learning.hospital_batches import voters_of
+from dppp.learning.examples.hospital_batches import voters_of
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.certificate import noise_from_json
 from dppp.protocol.transcript import Transcript

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp, run_process
-from tests.privacy.ledgers import DATA, FILLED, TEACHER, agree, answer, fill, make_id, new_location
+from tests.privacy.ledger.ledgers import (
+    DATA,
+    FILLED,
+    TEACHER,
+    agree,
+    answer,
+    fill,
+    make_id,
+    new_location,
+)
 
-from dppp.service.ledger_file import create_ledger, open_ledger
-from dppp.service.locations import Location
+from dppp.service.stores.ledgers import create_ledger, open_ledger
+from dppp.service.stores.locations import Location
 
 
 @pytest.fixture

@@ -14,23 +14,23 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.protocol.small import CLASS_NAMES, FEATURES, small
-from tests.service.served import serve
-from tests.service.test_gateway import ALICE, BOB, QUERIERS
-from tests.service.tls_keys import make_keys
+from tests.service.gateway.served import serve
+from tests.service.gateway.test_application import ALICE, BOB, QUERIERS
+from tests.service.process.tls_keys import make_keys
 
 import dppp.protocol.receipt
-import dppp.service.gateway
+import dppp.service.gateway.application
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.release import Answer
 from dppp.protocol.task import Task
-from dppp.service.asking import Gateway
-from dppp.service.embedded_gateway import Embedded, embed_gateway
-from dppp.service.gateway_models import TaskTerms
-from dppp.service.job import JobId
-from dppp.service.jobs import Jobs
-from dppp.service.querier_desk import describe_task
+from dppp.service.gateway.desk import describe_task
+from dppp.service.gateway.embedded import Embedded, embed_gateway
+from dppp.service.gateway.job import JobId
+from dppp.service.gateway.jobs import Jobs
+from dppp.service.gateway.schemas import TaskTerms
+from dppp.service.querier.asking import Gateway
 
 Served = tuple[str, Embedded]
 ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]
@@ -272,7 +272,7 @@ def test_a_gateway_that_swaps_columns_or_classes_is_noticed(
         true = describe_task(task)
         return true.model_copy(update={swapped: getattr(true, swapped)[::-1]})
 
-    monkeypatch.setattr(dppp.service.gateway, "describe_task", lie)
+    monkeypatch.setattr(dppp.service.gateway.application, "describe_task", lie)
     refused = run_dppp(command(served, table))
     assert refused.returncode == 1
     assert "has other columns or classes" in refused.stderr

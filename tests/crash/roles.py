@@ -16,8 +16,8 @@ from dppp.errors import DpppError
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.wire import decode, encode
-from dppp.service.ledger_file import open_ledger
-from dppp.service.sqlite_batches import SqliteBatchStore
+from dppp.service.stores.ledgers import open_ledger
+from dppp.service.stores.sqlite.batches import SqliteBatchStore
 
 MESSAGE, REFUSAL, OUTCOME, END = b"=", b"!", b"o", b""
 """The first byte of a frame that a role sends."""

@@ -26,10 +26,10 @@ from tests.crash.roles import (
 from tests.crash.world import BATCHES, NOW, QUERIES_PER_BATCH, TEACHERS, World
 
 from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_book import Book
-from dppp.privacy.ledger_records import Charge, EndorsedList, GivenAnswer
-from dppp.privacy.ledger_store import LedgerStore, MemoryStore
+from dppp.privacy.ledger.book import Book
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.records import Charge, EndorsedList, GivenAnswer
+from dppp.privacy.ledger.store import LedgerStore, MemoryStore
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.ballots import statement_of
 from dppp.protocol.batch import Abort
@@ -53,7 +53,7 @@ from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import decode, encode, kind_of
-from dppp.service.sqlite_store import SqliteStore
+from dppp.service.stores.sqlite.ledger import SqliteStore
 
 ASKED = (BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND)
 """What a teacher is asked for in every batch."""

@@ -34,7 +34,7 @@ from tests.left_out import leave_out
 
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
-from dppp.service.ledger_file import create_ledger, open_ledger
+from dppp.service.stores.ledgers import create_ledger, open_ledger
 
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 PLACES_IN_CI = 24

@@ -16,8 +16,8 @@ from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import deal_from_primes
 from dppp.paillier.keys import Decryption, KeyShare, PublicKey
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
 from dppp.protocol.signing import Signer, sign, signer_of

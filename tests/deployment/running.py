@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.privacy.trust import Trust
-from dppp.service.ledger_file import inspect_ledger
-from dppp.service.local_federation import LocalFederation, make_local
-from dppp.service.local_processes import (
+from dppp.service.ceremony.terms import Terms
+from dppp.service.local.federation import LocalFederation, make_local
+from dppp.service.local.processes import (
     Started,
     commands_of,
     free_ports,
@@ -30,8 +30,8 @@ from dppp.service.local_processes import (
     wait_until_ready,
     write_processes,
 )
-from dppp.service.locations import Location
-from dppp.service.terms import Terms
+from dppp.service.stores.ledgers import inspect_ledger
+from dppp.service.stores.locations import Location
 
 TEACHERS, COLLUDERS, DROPOUTS = 5, 1, 1
 CLASS_NAMES = ("no", "yes", "perhaps")

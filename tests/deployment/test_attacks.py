@@ -10,10 +10,10 @@ import pytest
 from nats.aio.client import Client
 from tests.deployment.running import TEACHERS, Running, wait_for
 
-from dppp.service.config import TeacherConfig, read_config
-from dppp.service.federation_file import read_federation
-from dppp.service.frames import split_message
-from dppp.service.home import Home
+from dppp.service.broker.frames import split_message
+from dppp.service.ceremony.federation_file import read_federation
+from dppp.service.ceremony.home import Home
+from dppp.service.process.config import TeacherConfig, read_config
 
 LIAR = 2
 

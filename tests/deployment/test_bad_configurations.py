@@ -13,10 +13,10 @@ import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.deployment.running import make_federation
 
-from dppp.service.home import Home
-from dppp.service.ledger_file import create_ledger
-from dppp.service.local_federation import LocalFederation
-from dppp.service.renewal import install_renewal, request_renewal, sign_renewals
+from dppp.service.ceremony.home import Home
+from dppp.service.ceremony.renewal import install_renewal, request_renewal, sign_renewals
+from dppp.service.local.federation import LocalFederation
+from dppp.service.stores.ledgers import create_ledger
 
 Change = Callable[[Path], None]
 

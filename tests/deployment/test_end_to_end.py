@@ -129,6 +129,6 @@ def _get(address: str) -> int | None:
 
 
 def _free_port() -> list[int]:
-    from dppp.service.local_processes import free_ports
+    from dppp.service.local.processes import free_ports
 
     return free_ports(1)

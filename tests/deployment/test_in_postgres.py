@@ -16,8 +16,8 @@ from tests.deployment.running import (
 from tests.left_out import need_program
 from tests.postgres import PASSWORD, shared_server
 
-from dppp.service.acceptance import accept_task
-from dppp.service.config import TeacherConfig, read_config
+from dppp.service.ceremony.acceptance import accept_task
+from dppp.service.process.config import TeacherConfig, read_config
 
 ASKED = [2, 0, 1]
 

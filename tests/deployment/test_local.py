@@ -8,7 +8,7 @@ import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.left_out import need_program
 
-from dppp.service.local_processes import read_processes
+from dppp.service.local.processes import read_processes
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from tests.deployment.running import DROPOUTS, TEACHERS, Running, make_federatio
 from tests.left_out import need_program
 
 from dppp.benchmarks.process_use import resident_megabytes
-from dppp.privacy.ledger_records import Charge, decode_record
+from dppp.privacy.ledger.records import Charge, decode_record
 from dppp.protocol.messages import Ballot, BallotList
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import decode
-from dppp.service.local_processes import read_processes
+from dppp.service.local.processes import read_processes
 
 BATCHES = int(os.environ.get("DPPP_SOAK_BATCHES", "3000"))
 SECONDS = float(os.environ.get("DPPP_SOAK_SECONDS", "900"))

@@ -7,7 +7,7 @@ import pytest
 
 from dppp.errors import InputError
 from dppp.experiments.claims import check_delta_claims, check_epsilon_claims
-from dppp.experiments.comparing import comparable_from, compare, curve
+from dppp.experiments.curve_comparison import comparable_from, compare, curve
 from dppp.experiments.curves import Row
 
 EPSILONS = (0.01, 0.05, 1.0)

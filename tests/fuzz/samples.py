@@ -13,21 +13,21 @@ from typing import Any
 
 from tests.crash.runs import identify
 from tests.crash.world import NOW, TEACHERS, World, read_world, write_world
-from tests.service.ceremonies import TEACHERS as MEMBERS
-from tests.service.ceremonies import hold
+from tests.service.ceremony.ceremonies import TEACHERS as MEMBERS
+from tests.service.ceremony.ceremonies import hold
 
-from dppp.paillier.ballot_proofs import BallotProof
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import KeyShare, PublicKey
+from dppp.paillier.proofs.ballots import BallotProof
+from dppp.paillier.proofs.shares import ShareProof
 from dppp.paillier.sealing import read_header, seal_share
-from dppp.paillier.share_proofs import ShareProof
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_book import Book
-from dppp.privacy.ledger_chain import Entry, Head, chain_record, entry_hash
-from dppp.privacy.ledger_records import Charge, Digest, ServedList, decode_record
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.book import Book
+from dppp.privacy.ledger.chain import Entry, Head, chain_record, entry_hash
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.records import Charge, Digest, ServedList, decode_record
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
@@ -50,13 +50,13 @@ from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
-from dppp.service.authority import require_certificate
-from dppp.service.federation_file import FederationFile
-from dppp.service.frames import PIECE_BYTES, Reassembly, read_frame, split_message
-from dppp.service.head_file import HeadFile
-from dppp.service.join_request import JoinRequest
-from dppp.service.nkey import public_nkey
-from dppp.service.share_envelope import unseal_from
+from dppp.service.broker.frames import PIECE_BYTES, Reassembly, read_frame, split_message
+from dppp.service.ceremony.authority import require_certificate
+from dppp.service.ceremony.federation_file import FederationFile
+from dppp.service.ceremony.join_request import JoinRequest
+from dppp.service.ceremony.nkey import public_nkey
+from dppp.service.ceremony.share_envelope import unseal_from
+from dppp.service.stores.head_file import HeadFile
 
 KINDS: tuple[type[Message], ...] = (
     Task,

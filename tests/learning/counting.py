@@ -15,7 +15,7 @@ from tests.protocol.parties import (
 )
 
 from dppp.federation import Federation, deliver_here
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore

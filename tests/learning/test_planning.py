@@ -10,7 +10,7 @@ from dppp.errors import InputError
 from dppp.learning import planning
 from dppp.learning.planning import Plan, plan
 from dppp.learning.votes import count_votes
-from dppp.learning.winning import (
+from dppp.learning.win_probability import (
     ExpectedMargin,
     ObservedVotes,
     Race,

@@ -13,7 +13,7 @@ from tests.protocol.small import federation, small
 
 from dppp.errors import InputError, QueriesExhausted
 from dppp.learning.estimator import PrivateVotingClassifier
-from dppp.learning.spreading import (
+from dppp.learning.label_spreading import (
     Spreading,
     choose_records,
     spread_labels,

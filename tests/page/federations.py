@@ -11,17 +11,17 @@ from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp
 from tests.page.browsers import DESK, Complaints
 from tests.protocol.small import dealt
-from tests.service.served import serve
+from tests.service.gateway.served import serve
 
 from dppp.federation import Founded, found
-from dppp.learning.local_models import digits, image_model, split_and_train
+from dppp.learning.examples.local_models import digits, image_model, split_and_train
 from dppp.learning.models import as_predict
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.service.embedded_gateway import Embedded, embed_gateway
-from dppp.service.own_views import OwnView
-from dppp.service.queriers import Querier, make_token
+from dppp.service.gateway.embedded import Embedded, embed_gateway
+from dppp.service.gateway.own_views import OwnView
+from dppp.service.gateway.queriers import Querier, make_token
 
 TEACHERS = 7
 CLASSES = tuple("0123456789")

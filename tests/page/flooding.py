@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from playwright.sync_api import CDPSession, Page
 from tests.page.federations import TEACHERS, Shown
 
-from dppp.service.events import BatchEvent, Event, Stage, TeacherEvent
+from dppp.service.batches.events import BatchEvent, Event, Stage, TeacherEvent
 
 AT_ONCE = 50
 

@@ -18,7 +18,7 @@ from tests.page.federations import (
     show,
 )
 
-from dppp.learning.local_models import digits
+from dppp.learning.examples.local_models import digits
 
 
 def write_csv(path: Path, rows: list[tuple[float, ...]], *, more: bool = False) -> Path:

@@ -12,13 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dppp.errors import GroupElementError
-from dppp.paillier import modexp
-from dppp.paillier.groups import are_equal_up_to_sign, check_units
-from dppp.paillier.lagrange import interpolate, interpolate_with_factorial
-from dppp.paillier.modexp import load_libcrypto, power_public, power_secret, power_secret_gmp
-from dppp.paillier.multiexp import multiply_powers
-from dppp.paillier.parallel import map_over_cores
-from dppp.paillier.primes import safe_prime
+from dppp.paillier.arithmetic import modexp
+from dppp.paillier.arithmetic.groups import are_equal_up_to_sign, check_units
+from dppp.paillier.arithmetic.lagrange import interpolate, interpolate_with_factorial
+from dppp.paillier.arithmetic.modexp import (
+    load_libcrypto,
+    power_public,
+    power_secret,
+    power_secret_gmp,
+)
+from dppp.paillier.arithmetic.multiexp import multiply_powers
+from dppp.paillier.arithmetic.parallel import map_over_cores
+from dppp.paillier.arithmetic.primes import safe_prime
 from dppp.paillier.randomness import random_below, random_bits
 
 odd_moduli = st.integers(3, 1 << 600).map(lambda value: mpz(value | 1))

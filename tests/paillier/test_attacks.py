@@ -12,17 +12,18 @@ import pytest
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError, GroupElementError, ProofError
-from dppp.paillier import ballot_proofs, encryption
-from dppp.paillier.ballot_proofs import (
+from dppp.paillier import encryption
+from dppp.paillier.decryption.combination import open_tallies
+from dppp.paillier.decryption.shares import make_decryption_shares
+from dppp.paillier.encryption import Ciphertext, encrypt
+from dppp.paillier.proofs import ballots as ballot_proofs
+from dppp.paillier.proofs.ballots import (
     BallotProof,
     ProvenBallot,
     prove_ballot,
     verify_ballot,
     verify_ballots,
 )
-from dppp.paillier.decryption.combination import open_tallies
-from dppp.paillier.decryption.shares import make_decryption_shares
-from dppp.paillier.encryption import Ciphertext, encrypt
 
 
 def _factors(modulus: mpz, *values: mpz) -> bool:

@@ -11,9 +11,9 @@ from gmpy2 import mpz
 
 from dppp.errors import KeyMaterialError, WeakModulusWarning
 from dppp.paillier import dealer
+from dppp.paillier.arithmetic.lagrange import interpolate
 from dppp.paillier.dealer import deal, deal_from_primes
 from dppp.paillier.keys import Decryption, KeyShare
-from dppp.paillier.lagrange import interpolate
 from dppp.paillier.sealing import read_header, seal_share, unseal_share
 
 

@@ -18,7 +18,7 @@ from dppp.paillier.decryption.opening import Opening, verify_opening, verify_ope
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import add
 from dppp.paillier.keys import Decryption
-from dppp.paillier.share_proofs import ShareProof, prove_shares
+from dppp.paillier.proofs.shares import ShareProof, prove_shares
 
 degrees = st.integers(1, 4)
 ways = st.sampled_from(list(Decryption))

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dppp.errors import DpppError, InputError, ProofError
-from dppp.paillier.ballot_proofs import (
+from dppp.paillier.blinding import full_blinding
+from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
+from dppp.paillier.encryption import Ciphertext, encrypt, read_ciphertexts, write_ciphertexts
+from dppp.paillier.keys import Decryption, KeyId
+from dppp.paillier.proofs.ballots import (
     BallotProof,
     ProvenBallot,
     prove_ballot,
     verify_ballot,
     verify_ballots,
 )
-from dppp.paillier.blinding import full_blinding
-from dppp.paillier.challenges import hash_statement
-from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
-from dppp.paillier.encryption import Ciphertext, encrypt, read_ciphertexts, write_ciphertexts
-from dppp.paillier.keys import Decryption, KeyId
-from dppp.paillier.share_proofs import ShareProof, prove_shares, verify_shares
+from dppp.paillier.proofs.challenges import hash_statement
+from dppp.paillier.proofs.shares import ShareProof, prove_shares, verify_shares
 
 
 def _ballot(keys: Any, s: int, count: int, index: int = 1, *, full: bool = False) -> ProvenBallot:

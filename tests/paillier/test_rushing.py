@@ -19,13 +19,13 @@ import gmpy2
 import pytest
 from gmpy2 import mpz
 
-from dppp.paillier.ballot_proofs import ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, add, encrypt
 from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.proofs.ballots import ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.structure import lift_root
 
 # N, t = ⌊(N + C)/2⌋ + 1 with C = ⌊N/5⌋, and two colluders of that C.

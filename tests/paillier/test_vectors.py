@@ -7,15 +7,15 @@ import pytest
 from gmpy2 import mpz
 
 from dppp import errors
-from dppp.paillier.ballot_proofs import BallotProof, ProvenBallot, verify_ballot
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import read_ciphertexts
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.packing import Packing
+from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, verify_ballot
+from dppp.paillier.proofs.shares import ShareProof
 from dppp.paillier.sealing import unseal_share
-from dppp.paillier.share_proofs import ShareProof
 
 
 def _bytes(text: str) -> bytes:

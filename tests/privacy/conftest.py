@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.privacy.ledgers import STORES, TEACHER, empty_store
+from tests.privacy.ledger.ledgers import STORES, TEACHER, empty_store
 
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_store import LedgerStore
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import LedgerStore
 
 
 @pytest.fixture(params=STORES)

@@ -28,8 +28,8 @@ from dppp.errors import DecryptionError, DpppError
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import add_ballots, read_ciphertexts
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.messages import Ballot, BatchId, BatchRequest, SignedShares
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode

@@ -13,7 +13,7 @@ from tests.protocol.parties import (
     set_up,
 )
 
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator, Progress
 from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore

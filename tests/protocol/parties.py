@@ -17,7 +17,6 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 from tests.vectors.make_paillier import PRIMES
 
-from dppp.paillier.ballot_proofs import prove_ballot
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.encryption import (
@@ -27,11 +26,12 @@ from dppp.paillier.encryption import (
     write_ciphertexts,
 )
 from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.proofs.ballots import prove_ballot
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
-from dppp.privacy.ledger_chain import Head
-from dppp.privacy.ledger_store import HeadMemory, LedgerStore
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.chain import Head
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import HeadMemory, LedgerStore
 from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.ballots import statement_of
 from dppp.protocol.inputs import encode_inputs

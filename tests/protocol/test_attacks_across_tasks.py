@@ -19,18 +19,18 @@ from tests.protocol.attacker import take_out
 from tests.protocol.parties import CLASSES, Setting, batch_of, endorsed_by, request_for
 
 from dppp.errors import DecryptionError, DpppError, WrongTask
-from dppp.paillier.ballot_proofs import prove_ballot
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.dealer import deal_from_primes, make_primes
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import Decryption
+from dppp.paillier.proofs.ballots import prove_ballot
 from dppp.paillier.structure import generator_logarithm, lift_root, raise_generator
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.messages import (
     Ballot,
     BallotList,

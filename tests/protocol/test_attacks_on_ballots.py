@@ -31,7 +31,7 @@ from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encoding import byte_length
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.packing import Packing
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.ballots import read_ballot, require_complete
 from dppp.protocol.batch import Abort

@@ -28,13 +28,13 @@ from tests.simulation.operations import CrashAtWrite
 from tests.simulation.stores import Crashed, Fuse, FusedHead, FusedLedgerStore
 
 from dppp.errors import LedgerRolledBack, QueriesExhausted, QueryReused, RequestExpired
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import ask_model
 from dppp.protocol.wire import encode
-from dppp.service.ledger_file import create_ledger, open_ledger
+from dppp.service.stores.ledgers import create_ledger, open_ledger
 
 SETTING = (5, 1, 1)
 RECORD = "return self._ledger.record_ballot(self.task.task_id, batch, query_ids, ballot)"

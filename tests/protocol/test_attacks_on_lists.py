@@ -24,7 +24,7 @@ from dppp.errors import (
     OwnBallotMissing,
     SecondList,
 )
-from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
 from dppp.protocol.ballots import _require_enough
 from dppp.protocol.messages import BatchId, query_id

@@ -25,11 +25,11 @@ from tests.protocol.parties import (
 )
 
 from dppp.errors import TranscriptError
-from dppp.paillier.ballot_proofs import prove_ballot
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.encryption import encrypt, write_ciphertexts
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.paillier.proofs.ballots import prove_ballot
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import (

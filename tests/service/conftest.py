@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.privacy.ledgers import STORES, new_location
-from tests.service.ceremonies import Ceremony, hold
+from tests.privacy.ledger.ledgers import STORES, new_location
+from tests.service.ceremony.ceremonies import Ceremony, hold
 
-from dppp.service.locations import Location
+from dppp.service.stores.locations import Location
 
 
 @pytest.fixture(scope="session")

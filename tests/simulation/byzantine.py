@@ -18,11 +18,11 @@ from tests.protocol.parties import (
     pack_unchecked,
 )
 
-from dppp.paillier.ballot_proofs import BallotProof
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
+from dppp.paillier.proofs.ballots import BallotProof
+from dppp.paillier.proofs.shares import prove_shares
 from dppp.paillier.randomness import random_unit
-from dppp.paillier.share_proofs import prove_shares
 from dppp.protocol.messages import (
     Ballot,
     BallotList,

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from tests.protocol.parties import RememberedHead
 from tests.simulation.operations import CrashAtWrite
 
-from dppp.privacy.ledger_chain import Entry, Head
-from dppp.privacy.ledger_store import MemoryStore, Transaction
+from dppp.privacy.ledger.chain import Entry, Head
+from dppp.privacy.ledger.store import MemoryStore, Transaction
 from dppp.protocol.batch_store import MemoryBatchStore
 
 

@@ -30,8 +30,8 @@ from tests.simulation.world import World
 
 import dppp.protocol.teacher
 from dppp.paillier.keys import PublicKey
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_book import Book
+from dppp.privacy.ledger.book import Book
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
 from dppp.protocol.ballots import Tallied, read_ballot, tally_ballots
 from dppp.protocol.batch import Batch

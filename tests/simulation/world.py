@@ -25,7 +25,7 @@ from tests.simulation.operations import AGGREGATOR, CrashAtSend, CrashAtWrite, P
 from tests.simulation.stores import Crashed, Fuse, FusedBatchStore, FusedHead, FusedLedgerStore
 
 from dppp.errors import DpppError, InputError
-from dppp.privacy.ledger import Ledger
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.protocol.aggregator import Aggregator, Send
 from dppp.protocol.batch import Abort
 from dppp.protocol.messages import BatchId, BatchRequest

@@ -13,7 +13,6 @@ from typing import Any
 import gmpy2
 from gmpy2 import mpz
 
-from dppp.paillier.ballot_proofs import BallotProof, prove_ballot
 from dppp.paillier.blinding import Blinding, BlindingTable, full_blinding
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.combination import open_tallies
@@ -21,9 +20,10 @@ from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_sh
 from dppp.paillier.encryption import Ciphertext, encrypt, write_ciphertexts
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.packing import Packing
+from dppp.paillier.proofs.ballots import BallotProof, prove_ballot
+from dppp.paillier.proofs.shares import prove_shares
 from dppp.paillier.randomness import RandomBytes
 from dppp.paillier.sealing import seal_share
-from dppp.paillier.share_proofs import prove_shares
 
 PRIMES = (
     mpz("f9dee980ffec50589b84fd3a5aac11e87e3d363e56a8dd4776473f984b12e7f7", 16),

@@ -14,12 +14,12 @@ from nats.aio.msg import Msg
 
 from dppp.benchmarks.bare_crypto import BareBatch
 from dppp.benchmarks.process_use import cpu_seconds
-from dppp.service.broker import Broker, BrokerAccess, Handler, Subjects
-from dppp.service.config import AggregatorConfig, Party, TeacherConfig, read_config
-from dppp.service.federation_file import read_federation
-from dppp.service.frames import Reassembly, read_frame, split_message
-from dppp.service.home import Home
-from dppp.service.local_federation import LocalFederation
+from dppp.service.broker.connection import Broker, BrokerAccess, Handler, Subjects
+from dppp.service.broker.frames import Reassembly, read_frame, split_message
+from dppp.service.ceremony.federation_file import read_federation
+from dppp.service.ceremony.home import Home
+from dppp.service.local.federation import LocalFederation
+from dppp.service.process.config import AggregatorConfig, Party, TeacherConfig, read_config
 
 _WORKER = "0" * 16
 _ROUND_SECONDS = 60

@@ -23,9 +23,10 @@ from dppp.federation import Founded, found
 from dppp.learning.models import as_predict
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.privacy.trust import Trust
-from dppp.service.federation_file import read_federation
-from dppp.service.local_federation import LocalFederation, make_local
-from dppp.service.local_processes import (
+from dppp.service.ceremony.federation_file import read_federation
+from dppp.service.ceremony.terms import Terms
+from dppp.service.local.federation import LocalFederation, make_local
+from dppp.service.local.processes import (
     Started,
     free_ports,
     read_processes,
@@ -33,7 +34,6 @@ from dppp.service.local_processes import (
     stop_all,
     wait_until_ready,
 )
-from dppp.service.terms import Terms
 
 _WARMING_UP = 10
 _BARE_SINGLES = 30

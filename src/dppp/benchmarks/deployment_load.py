@@ -10,7 +10,7 @@ import numpy as np
 
 from dppp.errors import LocalFailure
 from dppp.protocol.transcript import verify_transcript
-from dppp.service.local_federation import LocalFederation
+from dppp.service.local.federation import LocalFederation
 
 _BATCH_SECONDS = 1_800
 

@@ -15,9 +15,9 @@ from gmpy2 import mpz
 from dppp.benchmarks.clock import time_once
 from dppp.benchmarks.workload import Workload
 from dppp.errors import DpppError
+from dppp.paillier.arithmetic.lagrange import interpolate_with_factorial
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.encryption import Ciphertext, add
-from dppp.paillier.lagrange import interpolate_with_factorial
 from dppp.paillier.randomness import random_unit, system_random
 from dppp.paillier.structure import generator_logarithm
 

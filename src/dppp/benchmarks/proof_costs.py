@@ -13,10 +13,10 @@ from gmpy2 import mpz
 
 from dppp.benchmarks.clock import time_once
 from dppp.benchmarks.workload import Workload
-from dppp.paillier.ballot_proofs import BallotProof, ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.encryption import Ciphertext, add_ballots, encrypt
 from dppp.paillier.keys import PublicKey
+from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, prove_ballot, verify_ballots
 
 _PARENTS = 24
 _SEED = 20212

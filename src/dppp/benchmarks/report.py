@@ -14,12 +14,12 @@ from dppp.benchmarks.supplied_powers import TEACHERS as SHARE_TEACHERS
 from dppp.benchmarks.supplied_powers import measure_supplied_powers
 from dppp.benchmarks.whole_run import Costs, make_ballot, run_batch
 from dppp.benchmarks.workload import Workload
+from dppp.paillier.arithmetic.modexp import load_libcrypto, power_secret
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, make_primes
 from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import encrypt
 from dppp.paillier.keys import Decryption
-from dppp.paillier.modexp import load_libcrypto, power_secret
 from dppp.paillier.randomness import random_below, system_random
 
 PROOF_BATCHES = (50, 500, 5000)

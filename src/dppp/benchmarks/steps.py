@@ -14,13 +14,13 @@ from dppp.benchmarks.paper_as_written import PaperRun
 from dppp.benchmarks.whole_run import Costs
 from dppp.benchmarks.workload import Workload
 from dppp.errors import DpppError
+from dppp.paillier.arithmetic.lagrange import interpolate
+from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption import paper
 from dppp.paillier.encryption import encrypt
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.lagrange import interpolate
-from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm
 
 _SAMPLES = 20

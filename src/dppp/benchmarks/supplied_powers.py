@@ -19,15 +19,15 @@ from dppp.benchmarks.clock import fastest
 from dppp.benchmarks.proof_costs import ProofCosts
 from dppp.benchmarks.workload import Workload
 from dppp.errors import ProofError
+from dppp.paillier.arithmetic.groups import are_equal_up_to_sign, check_units
+from dppp.paillier.arithmetic.modexp import power_public, power_secret
+from dppp.paillier.arithmetic.multiexp import multiply_powers
+from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, encrypt
-from dppp.paillier.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.keys import Decryption, KeyShare, PublicKey, check_belongs
-from dppp.paillier.modexp import power_public, power_secret
-from dppp.paillier.multiexp import multiply_powers
-from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.randomness import RandomBytes, random_below, random_bits, system_random
 
 TEACHERS = (20, 100, 250)

@@ -19,9 +19,9 @@ ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.
 def run(*, config: ConfigOption, as_json: LogJsonOption = False) -> None:
     """Run the aggregator and its gateway until it is stopped (SIGTERM or Ctrl-C)."""
     require_service()
-    from dppp.service.aggregator_process import run_aggregator  # noqa: PLC0415
-    from dppp.service.config import AggregatorConfig, read_config  # noqa: PLC0415
-    from dppp.service.logs import log_to_stderr  # noqa: PLC0415
+    from dppp.service.aggregator.process import run_aggregator  # noqa: PLC0415
+    from dppp.service.process.config import AggregatorConfig, read_config  # noqa: PLC0415
+    from dppp.service.process.logs import log_to_stderr  # noqa: PLC0415
 
     settings = read_config(config, AggregatorConfig)
     log_to_stderr(settings.log_level, as_json=as_json)
@@ -38,8 +38,8 @@ def token(
 ) -> None:
     """Make a querier's token: the file is for the querier, the lines are for aggregator.toml."""
     require_service()
-    from dppp.service.new_files import NewFile, write_new_files  # noqa: PLC0415
-    from dppp.service.queriers import make_token  # noqa: PLC0415
+    from dppp.service.gateway.queriers import make_token  # noqa: PLC0415
+    from dppp.service.stores.new_files import NewFile, write_new_files  # noqa: PLC0415
 
     secret, digest = make_token()
     write_new_files(out.parent, [NewFile(name=out.name, data=f"{secret}\n".encode())])

@@ -107,7 +107,7 @@ def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None
     require_service()
     require_scikit_learn()
     from dppp.benchmarks.deployment import Load, measure_deployment  # noqa: PLC0415
-    from dppp.service.local_processes import find_nats_server  # noqa: PLC0415
+    from dppp.service.local.processes import find_nats_server  # noqa: PLC0415
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):

@@ -18,8 +18,8 @@ from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
-    from dppp.service.locations import LedgerFiles
-    from dppp.service.setting_up import SetUp
+    from dppp.service.ceremony.setup import SetUp
+    from dppp.service.stores.locations import LedgerFiles
 
 
 class RoleName(StrEnum):
@@ -64,8 +64,8 @@ def init(
 ) -> None:
     """Coordinator: propose the terms of a federation, and make its certificate authority."""
     require_service()
-    from dppp.service.coordinator import init_federation  # noqa: PLC0415
-    from dppp.service.terms import make_terms  # noqa: PLC0415
+    from dppp.service.ceremony.coordinator import init_federation  # noqa: PLC0415
+    from dppp.service.ceremony.terms import make_terms  # noqa: PLC0415
 
     terms = make_terms(
         name=name,
@@ -111,8 +111,8 @@ def join(
 ) -> None:
     """Every organisation: make the own keys, which stay at home, and a request to join."""
     require_service()
-    from dppp.service.home import REQUEST, make_home  # noqa: PLC0415
-    from dppp.service.identity import Role  # noqa: PLC0415
+    from dppp.service.ceremony.home import REQUEST, make_home  # noqa: PLC0415
+    from dppp.service.ceremony.identity import Role  # noqa: PLC0415
 
     request = make_home(home, name=name, role=Role(role.value), hosts=host or ())
     result = {
@@ -144,8 +144,8 @@ def collect(
 ) -> None:
     """Coordinator: check join requests and keep them."""
     require_service()
-    from dppp.service.coordinator import collect as keep  # noqa: PLC0415
-    from dppp.service.coordinator import read_request, read_requests  # noqa: PLC0415
+    from dppp.service.ceremony.coordinator import collect as keep  # noqa: PLC0415
+    from dppp.service.ceremony.coordinator import read_request, read_requests  # noqa: PLC0415
 
     keep(folder, [read_request(path) for path in requests])
     joined = read_requests(folder)
@@ -187,10 +187,10 @@ def setup(
 ) -> None:
     """Every organisation: check what the dealer sent, and take it into the home."""
     require_service()
-    from dppp.service.federation_file import read_federation, read_hash  # noqa: PLC0415
-    from dppp.service.home import Home  # noqa: PLC0415
-    from dppp.service.new_files import read_file  # noqa: PLC0415
-    from dppp.service.setting_up import set_up  # noqa: PLC0415
+    from dppp.service.ceremony.federation_file import read_federation, read_hash  # noqa: PLC0415
+    from dppp.service.ceremony.home import Home  # noqa: PLC0415
+    from dppp.service.ceremony.setup import set_up  # noqa: PLC0415
+    from dppp.service.stores.new_files import read_file  # noqa: PLC0415
 
     if expected_hash is None:
         raise InputError(
@@ -240,8 +240,8 @@ def federation(
 ) -> None:
     """Anybody: what a federation file says, checked, its hash, and when certificates end."""
     require_service()
-    from dppp.service.federation_file import read_federation  # noqa: PLC0415
-    from dppp.service.home import CERTIFICATE, Home  # noqa: PLC0415
+    from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
+    from dppp.service.ceremony.home import CERTIFICATE, Home  # noqa: PLC0415
 
     found = read_federation(file, None)
     is_in_home = (file.parent / CERTIFICATE).exists()
@@ -251,7 +251,7 @@ def federation(
 
 
 def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
-    from dppp.service.locations import LedgerFiles  # noqa: PLC0415
+    from dppp.service.stores.locations import LedgerFiles  # noqa: PLC0415
 
     if ledger is None and head is None:
         return None

@@ -35,8 +35,8 @@ def tell(notes: Iterable[str]) -> None:
 def deal_to_federation(folder: Path, out: Path, *, as_json: bool) -> None:
     """Run the ceremony on a coordinator's folder."""
     require_service()
-    from dppp.service.ceremony import deal_federation  # noqa: PLC0415
-    from dppp.service.home import FEDERATION  # noqa: PLC0415
+    from dppp.service.ceremony.dealing import deal_federation  # noqa: PLC0415
+    from dppp.service.ceremony.home import FEDERATION  # noqa: PLC0415
 
     with dealing() as notes:
         dealt = deal_federation(folder, out)

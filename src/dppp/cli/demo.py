@@ -1,7 +1,7 @@
 """`dppp demo`: the whole story on one machine, with real cryptography, in under a minute.
 
-What is computed is in learning/hospitals.py and learning/hospital_batches.py, what is said in
-demo_log.py and what is drawn in demo_plot.py. Heavy imports are inside the functions.
+What is computed is in learning/examples/, what is said in demo_log.py and what is drawn in
+demo_plot.py. Heavy imports are inside the functions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ from dppp.cli.progress import federation_progress, waiting
 
 if TYPE_CHECKING:
     from dppp.federation import Founded
-    from dppp.learning.hospital_batches import AnsweredBatch, Failure
-    from dppp.learning.hospitals import Accuracies, Hospitals
+    from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
+    from dppp.learning.examples.hospitals import Accuracies, Hospitals
     from dppp.privacy.certificate import Certificate
-    from dppp.privacy.ledger import Ledger
-    from dppp.privacy.ledger_summary import Summary
+    from dppp.privacy.ledger.ledger import Ledger
+    from dppp.privacy.ledger.summary import Summary
 
 EPSILON, DELTA = 8.0, 1e-5
 FIRST_HOSPITAL = "teacher 1"
@@ -126,7 +126,7 @@ def _to_json(story: _Story, picture: Path | None) -> dict[str, object]:
 
 def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
     """The story in its order, each step told when it is done."""
-    from dppp.learning import hospitals as opened  # noqa: PLC0415
+    from dppp.learning.examples import hospitals as opened  # noqa: PLC0415
 
     _clear(out)
     hospitals = opened.open_hospitals()
@@ -161,7 +161,7 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
 
 def _failures(settings: _Settings) -> "tuple[Failure, ...]":
     """Hospital 7 falls silent before voting, 13 after it: in the second batch if there is one."""
-    from dppp.learning.hospital_batches import Failure  # noqa: PLC0415
+    from dppp.learning.examples.hospital_batches import Failure  # noqa: PLC0415
 
     batch = min(2, settings.batches)
     return (
@@ -172,7 +172,7 @@ def _failures(settings: _Settings) -> "tuple[Failure, ...]":
 
 def _choose_noise(hospitals: "Hospitals", settings: _Settings, console: Console) -> "Certificate":
     """The noise for the patients asked, and what other numbers of patients would have needed."""
-    from dppp.learning.hospitals import expected_accuracy  # noqa: PLC0415
+    from dppp.learning.examples.hospitals import expected_accuracy  # noqa: PLC0415
     from dppp.privacy.calibration import calibrate  # noqa: PLC0415
 
     with waiting("working out how much noise the promise needs"):
@@ -224,7 +224,7 @@ def _ask_all(
     failures: "Sequence[Failure]",
     console: Console,
 ) -> "tuple[AnsweredBatch, ...]":
-    from dppp.learning.hospital_batches import ask_batch  # noqa: PLC0415
+    from dppp.learning.examples.hospital_batches import ask_batch  # noqa: PLC0415
 
     demo_log.tell_how_a_batch_goes(console, founded.task.trust)
     batches: list[AnsweredBatch] = []
@@ -251,7 +251,7 @@ def _ask_one_more(
     settings: _Settings,
     failures: "Sequence[Failure]",
 ) -> tuple[str, ...]:
-    from dppp.learning.hospital_batches import ask_past_the_budget  # noqa: PLC0415
+    from dppp.learning.examples.hospital_batches import ask_past_the_budget  # noqa: PLC0415
 
     row = hospitals.patients[settings.asked : settings.asked + 1]
     number = settings.batches + 1
@@ -287,7 +287,7 @@ def _clear(out: Path) -> None:
 @contextmanager
 def _new_ledger(path: Path) -> "Iterator[Ledger]":
     """Hospital 1's ledger on disk."""
-    from dppp.service.ledger_file import create_ledger, open_ledger  # noqa: PLC0415
+    from dppp.service.stores.ledgers import create_ledger, open_ledger  # noqa: PLC0415
 
     head_path = path.with_name(f"{path.name}.head")
     create_ledger(path, teacher=FIRST_HOSPITAL, head_path=head_path)

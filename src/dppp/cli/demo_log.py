@@ -13,10 +13,10 @@ from dppp.cli.privacy_tables import show_certificate
 
 if TYPE_CHECKING:
     from dppp.federation import Founded
-    from dppp.learning.hospital_batches import AnsweredBatch, Failure
-    from dppp.learning.hospitals import Accuracies, Hospitals
+    from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
+    from dppp.learning.examples.hospitals import Accuracies, Hospitals
     from dppp.privacy.certificate import Certificate
-    from dppp.privacy.ledger_summary import Summary
+    from dppp.privacy.ledger.summary import Summary
     from dppp.privacy.trust import Trust
     from dppp.protocol.task import Task
 

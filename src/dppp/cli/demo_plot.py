@@ -6,8 +6,8 @@ from typing import Any
 
 from dppp.cli.extras import load_pyplot
 from dppp.cli.privacy_plot import save_figure
-from dppp.learning.hospital_batches import AnsweredBatch
-from dppp.learning.hospitals import Accuracies
+from dppp.learning.examples.hospital_batches import AnsweredBatch
+from dppp.learning.examples.hospitals import Accuracies
 from dppp.privacy.certificate import Promise
 
 _BLUE, _GREY, _VERMILION = "#0072B2", "#C8C8C8", "#D55E00"

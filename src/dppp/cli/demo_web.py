@@ -12,7 +12,7 @@ from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from dppp.learning.csv_records import Records
-    from dppp.service.embedded_gateway import Embedded
+    from dppp.service.gateway.embedded import Embedded
 
 HOST = "127.0.0.1"
 QUERIER = "you"
@@ -44,9 +44,9 @@ def serve_demo(
     if data not in SHOWS:
         raise InputError(f"there is no demo with {data!r}; choose {' or '.join(SHOWS)}")
     require_service()
-    from dppp.service.graceful_server import GracefulServer  # noqa: PLC0415
-    from dppp.service.listening import listen  # noqa: PLC0415
-    from dppp.service.queriers import make_token  # noqa: PLC0415
+    from dppp.service.gateway.graceful_server import GracefulServer  # noqa: PLC0415
+    from dppp.service.gateway.queriers import make_token  # noqa: PLC0415
+    from dppp.service.process.listening import listen  # noqa: PLC0415
 
     console = Console()
     token, digest = make_token()
@@ -66,8 +66,8 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
     from dppp.learning.models import as_predict  # noqa: PLC0415
     from dppp.privacy.calibration import calibrate  # noqa: PLC0415
     from dppp.protocol.batch_store import MemoryBatchStore  # noqa: PLC0415
-    from dppp.service.embedded_gateway import embed_gateway  # noqa: PLC0415
-    from dppp.service.queriers import Querier  # noqa: PLC0415
+    from dppp.service.gateway.embedded import embed_gateway  # noqa: PLC0415
+    from dppp.service.gateway.queriers import Querier  # noqa: PLC0415
 
     records, models, examples = _learn(show, data)
     classes = sorted(set(records.labels.tolist()))
@@ -100,7 +100,7 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
 def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]]]":
     """Records, a model a teacher, and rows that no teacher has seen."""
     try:
-        from dppp.learning import local_models  # noqa: PLC0415
+        from dppp.learning.examples import local_models  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
             "this needs scikit-learn; install it with: pip install 'dppp[learning,service]'"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from dppp.service.federation_file import FederationFile
+    from dppp.service.ceremony.federation_file import FederationFile
 
 
 def describe_federation(

@@ -16,12 +16,18 @@ from rich.console import Console
 from dppp.cli.dealing import deal_to_federation, dealing, tell
 from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
+from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, check_terms, deal
 from dppp.paillier.keys import Decryption, PublicKey
-from dppp.paillier.parallel import map_over_cores
 from dppp.paillier.sealing import check_secret, read_header, seal_share, unseal_share
-from dppp.service.new_files import PUBLIC, NewFile, read_file, refuse_to_overwrite, write_new_files
-from dppp.service.share_envelope import read_envelope_header
+from dppp.service.ceremony.share_envelope import read_envelope_header
+from dppp.service.stores.new_files import (
+    PUBLIC,
+    NewFile,
+    read_file,
+    refuse_to_overwrite,
+    write_new_files,
+)
 
 app = typer.Typer(help="Deal a key, or look at one.")
 

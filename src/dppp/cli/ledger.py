@@ -15,8 +15,8 @@ from dppp.cli.output import JsonOption, emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
-    from dppp.privacy.ledger_chain import Head
-    from dppp.privacy.ledger_summary import DataSummary, Summary
+    from dppp.privacy.ledger.chain import Head
+    from dppp.privacy.ledger.summary import DataSummary, Summary
 
 app = typer.Typer(help="A teacher's privacy ledger: what was reserved, answered and spent.")
 
@@ -36,8 +36,8 @@ RememberedOption = Annotated[
 @app.command()
 def show(ledger: LedgerArgument, *, as_json: JsonOption = False) -> None:
     """What was reserved and answered, and the head to compare with peers."""
-    from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
-    from dppp.service.locations import read_location  # noqa: PLC0415
+    from dppp.service.stores.ledgers import inspect_ledger  # noqa: PLC0415
+    from dppp.service.stores.locations import read_location  # noqa: PLC0415
 
     with inspect_ledger(read_location(ledger)) as (found, _):
         summary = found.summary()
@@ -59,7 +59,7 @@ def remember(
     ledger: LedgerArgument, head_file: HeadArgument, *, as_json: JsonOption = False
 ) -> None:
     """Check a ledger and begin to remember its head, after you compared it with your peers."""
-    from dppp.service.head_file import HeadFile  # noqa: PLC0415
+    from dppp.service.stores.head_file import HeadFile  # noqa: PLC0415
 
     if head_file.exists():
         raise InputError(f"{head_file} remembers a head already; run `dppp ledger check` with it")
@@ -70,9 +70,9 @@ def remember(
 
 
 def _check(ledger: str, remembered: Path | None) -> "Head":
-    from dppp.service.head_file import HeadFile  # noqa: PLC0415
-    from dppp.service.ledger_file import inspect_ledger  # noqa: PLC0415
-    from dppp.service.locations import read_location  # noqa: PLC0415
+    from dppp.service.stores.head_file import HeadFile  # noqa: PLC0415
+    from dppp.service.stores.ledgers import inspect_ledger  # noqa: PLC0415
+    from dppp.service.stores.locations import read_location  # noqa: PLC0415
 
     expected = None if remembered is None else HeadFile(_existing(remembered)).recall()
     with inspect_ledger(read_location(ledger)) as (found, store):

@@ -13,8 +13,8 @@ from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.learning.csv_records import Records
-    from dppp.service.local_federation import LocalFederation
-    from dppp.service.terms import Terms
+    from dppp.service.ceremony.terms import Terms
+    from dppp.service.local.federation import LocalFederation
 
 app = typer.Typer(help="A whole federation on this machine, with a real broker.")
 
@@ -42,9 +42,9 @@ def up(
 ) -> None:
     """Start broker, aggregator and teachers; the same folder again starts the same federation."""
     require_service()
-    from dppp.service.local_federation import PLACES, read_local  # noqa: PLC0415
-    from dppp.service.local_processes import start_all, wait_until_ready  # noqa: PLC0415
-    from dppp.service.terms import Terms  # noqa: PLC0415
+    from dppp.service.ceremony.terms import Terms  # noqa: PLC0415
+    from dppp.service.local.federation import PLACES, read_local  # noqa: PLC0415
+    from dppp.service.local.processes import start_all, wait_until_ready  # noqa: PLC0415
 
     progress = Console(stderr=True)
     if (folder / PLACES).exists():
@@ -82,8 +82,8 @@ def up(
 def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
     """Stop its processes. Keys, ledgers and releases stay; `up` goes on with them."""
     require_service()
-    from dppp.service.local_federation import read_local  # noqa: PLC0415
-    from dppp.service.local_processes import stop_all  # noqa: PLC0415
+    from dppp.service.local.federation import read_local  # noqa: PLC0415
+    from dppp.service.local.processes import stop_all  # noqa: PLC0415
 
     read_local(folder)
     stopped = stop_all(folder)
@@ -97,7 +97,7 @@ def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) 
 def _records(data: Path | None, label: str) -> "Records":
     require_scikit_learn()
     from dppp.learning.csv_records import read_records  # noqa: PLC0415
-    from dppp.learning.local_models import breast_cancer  # noqa: PLC0415
+    from dppp.learning.examples.local_models import breast_cancer  # noqa: PLC0415
 
     return breast_cancer() if data is None else read_records(data, label)
 
@@ -105,9 +105,9 @@ def _records(data: Path | None, label: str) -> "Records":
 def _make(
     folder: Path, records: "Records", terms: "Terms", teachers: int, progress: Console
 ) -> "LocalFederation":
-    from dppp.learning.local_models import split_and_train, write_rows  # noqa: PLC0415
-    from dppp.service.local_federation import make_local  # noqa: PLC0415
-    from dppp.service.local_processes import find_nats_server, free_ports  # noqa: PLC0415
+    from dppp.learning.examples.local_models import split_and_train, write_rows  # noqa: PLC0415
+    from dppp.service.local.federation import make_local  # noqa: PLC0415
+    from dppp.service.local.processes import find_nats_server, free_ports  # noqa: PLC0415
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):

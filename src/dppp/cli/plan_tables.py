@@ -73,7 +73,7 @@ def _drowned(plan: "Plan") -> list[str]:
 
 
 def _votes_text(plan: "Plan") -> str:
-    from dppp.learning.winning import ExpectedMargin  # noqa: PLC0415
+    from dppp.learning.win_probability import ExpectedMargin  # noqa: PLC0415
 
     if isinstance(plan.votes, ExpectedMargin):
         return f"the winner is ahead of every other class by {100 * plan.votes.margin:g} % of votes"

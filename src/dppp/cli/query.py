@@ -22,7 +22,7 @@ from dppp.errors import GatewayError, InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
-    from dppp.service.asking import Gateway, Labelled, Plan, Released, SignedLabels
+    from dppp.service.querier.asking import Gateway, Labelled, Plan, Released, SignedLabels
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -58,7 +58,7 @@ def query(
 ) -> None:
     """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
     require_service()
-    from dppp.service.asking import Gateway  # noqa: PLC0415
+    from dppp.service.querier.asking import Gateway  # noqa: PLC0415
 
     keep = _Keep(
         receipts=receipts,
@@ -153,7 +153,7 @@ def _ask(
     is_fresh: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
-    from dppp.service.asking import SignedLabels, ask_in_parts  # noqa: PLC0415
+    from dppp.service.querier.asking import SignedLabels, ask_in_parts  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
@@ -180,7 +180,7 @@ def _ask(
 
 
 def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
-    from dppp.service.asking import Plan  # noqa: PLC0415
+    from dppp.service.querier.asking import Plan  # noqa: PLC0415
 
     make_folder(out.parent)
     digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()

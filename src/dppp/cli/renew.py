@@ -21,8 +21,8 @@ HomeArgument = Annotated[Path, typer.Argument(help="The own home.", show_default
 def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
     """Every organisation: make a new TLS key, which waits at home, and ask for its certificate."""
     require_service()
-    from dppp.service.home import RENEWAL, Home  # noqa: PLC0415
-    from dppp.service.renewal import request_renewal  # noqa: PLC0415
+    from dppp.service.ceremony.home import RENEWAL, Home  # noqa: PLC0415
+    from dppp.service.ceremony.renewal import request_renewal  # noqa: PLC0415
 
     own = Home(folder=home)
     ends = own.certificate().not_valid_after_utc
@@ -58,8 +58,8 @@ def sign(
 ) -> None:
     """Coordinator: check renewal requests and issue their certificates."""
     require_service()
-    from dppp.service.coordinator import read_request  # noqa: PLC0415
-    from dppp.service.renewal import sign_renewals  # noqa: PLC0415
+    from dppp.service.ceremony.coordinator import read_request  # noqa: PLC0415
+    from dppp.service.ceremony.renewal import sign_renewals  # noqa: PLC0415
 
     renewed = sign_renewals(folder, [read_request(path) for path in requests], out)
     rows = [
@@ -95,9 +95,9 @@ def install(
 ) -> None:
     """Every organisation: put the new key and certificate in the place of the old ones."""
     require_service()
-    from dppp.service.home import Home  # noqa: PLC0415
-    from dppp.service.new_files import read_file  # noqa: PLC0415
-    from dppp.service.renewal import install_renewal  # noqa: PLC0415
+    from dppp.service.ceremony.home import Home  # noqa: PLC0415
+    from dppp.service.ceremony.renewal import install_renewal  # noqa: PLC0415
+    from dppp.service.stores.new_files import read_file  # noqa: PLC0415
 
     text = read_file(certificate).decode("ascii", "replace")
     ends = install_renewal(Home(folder=home), text)

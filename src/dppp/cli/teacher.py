@@ -10,7 +10,7 @@ from dppp.cli.extras import require_service
 from dppp.cli.output import JsonOption, LogJsonOption, emit
 
 if TYPE_CHECKING:
-    from dppp.service.acceptance import Acceptance
+    from dppp.service.ceremony.acceptance import Acceptance
 
 app = typer.Typer(help="A teacher: accept a task, and run.")
 
@@ -41,8 +41,8 @@ def accept(
 ) -> None:
     """Agree to the task: its whole price is reserved in the ledger, for good."""
     require_service()
-    from dppp.service.acceptance import accept_task  # noqa: PLC0415
-    from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.ceremony.acceptance import accept_task  # noqa: PLC0415
+    from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
 
     accepted = accept_task(
         read_config(config, TeacherConfig),
@@ -78,9 +78,9 @@ def run(
 ) -> None:
     """Answer the aggregator until stopped (SIGTERM or Ctrl-C)."""
     require_service()
-    from dppp.service.config import TeacherConfig, read_config  # noqa: PLC0415
-    from dppp.service.logs import log_to_stderr  # noqa: PLC0415
-    from dppp.service.teacher_process import run_teacher  # noqa: PLC0415
+    from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.process.logs import log_to_stderr  # noqa: PLC0415
+    from dppp.service.teacher.process import run_teacher  # noqa: PLC0415
 
     settings = read_config(config, TeacherConfig)
     log_to_stderr(settings.log_level, as_json=as_json)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dppp.experiments.comparing import (
+from dppp.experiments.curve_comparison import (
     COMPARABLE,
     GAMMAS,
     STANDARD_ERRORS,

@@ -21,7 +21,7 @@ from dppp.errors import UncertifiedError
 from dppp.experiments.frameworks import best_certificate, trust_of
 from dppp.experiments.stored_votes import StoredVotes
 from dppp.federation import Federation, deliver_here, found
-from dppp.learning.winning import Race, accuracy_of
+from dppp.learning.win_probability import Race, accuracy_of
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate_for

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dppp.errors import InputError
-from dppp.experiments.comparing import Curve, curve, only_row
+from dppp.experiments.curve_comparison import Curve, curve, only_row
 from dppp.experiments.curves import Row
 from dppp.experiments.overhead import Overhead
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dppp.experiments.stored_votes import Counts, Labels, StoredVotes
-from dppp.learning.winning import Race, accuracy_of
+from dppp.learning.win_probability import Race, accuracy_of
 from dppp.privacy.noise import Noise, noise_of_all, pmf_of
 from dppp.protocol.release import sum_of_centres
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dppp.experiments.claims import CALIBRATIONS
-from dppp.experiments.comparing import (
+from dppp.experiments.curve_comparison import (
     COMPARABLE,
     comparable_from,
     dppp_curves,

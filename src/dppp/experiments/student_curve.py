@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 
 from dppp.errors import InputError
 from dppp.experiments.tables import write_table
-from dppp.learning.spreading import (
+from dppp.learning.label_spreading import (
     Spreading,
     choose_records,
     influence,

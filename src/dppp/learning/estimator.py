@@ -25,8 +25,8 @@ from dppp.learning.models import as_predict
 from dppp.learning.simulated import SimulatedFederation
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_summary import Summary
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.summary import Summary
 from dppp.privacy.sampling import RandomSource, expand_key, system_randomness
 from dppp.protocol.release import Answer
 

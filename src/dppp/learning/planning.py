@@ -22,7 +22,7 @@ from typing import Any
 
 from dppp.errors import InputError, UncertifiedError
 from dppp.learning.votes import count_votes
-from dppp.learning.winning import (
+from dppp.learning.win_probability import (
     ExpectedMargin,
     Votes,
     accuracy_of,

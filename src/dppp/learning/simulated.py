@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from dppp.federation import Outcome
 from dppp.privacy.certificate import Certificate
-from dppp.privacy.ledger import Ledger
-from dppp.privacy.ledger_agreement import Agreement
-from dppp.privacy.ledger_store import MemoryStore
+from dppp.privacy.ledger.agreement import Agreement
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import ListHash, QueryId, hash_parts

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dppp.errors import InputError
 from dppp.federation import Federation
-from dppp.learning.spreading import (
+from dppp.learning.label_spreading import (
     Floats,
     Spreading,
     choose_records,

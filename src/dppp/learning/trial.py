@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from dppp.learning.csv_records import Records
 from dppp.learning.estimator import PrivateVotingClassifier
-from dppp.learning.local_models import table_model
+from dppp.learning.examples.local_models import table_model
 
 
 def run_trial(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dppp.errors import InputError
-from dppp.learning.winning import ObservedVotes, require_classes
+from dppp.learning.win_probability import ObservedVotes, require_classes
 
 _MOST_CLASSES = 10_000
 

@@ -14,6 +14,9 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import KeyMaterialError, WeakModulusWarning
+from dppp.paillier.arithmetic.modexp import power_secret
+from dppp.paillier.arithmetic.parallel import map_over_cores
+from dppp.paillier.arithmetic.primes import safe_prime
 from dppp.paillier.keys import (
     LARGEST_S,
     LONGEST_MODULUS_BITS,
@@ -23,9 +26,6 @@ from dppp.paillier.keys import (
     KeyShare,
     PublicKey,
 )
-from dppp.paillier.modexp import power_secret
-from dppp.paillier.parallel import map_over_cores
-from dppp.paillier.primes import safe_prime
 from dppp.paillier.randomness import RandomBytes, random_below, random_unit, system_random
 
 DEFAULT_MODULUS_BITS = 2048

@@ -10,9 +10,9 @@ from typing import NewType
 from gmpy2 import mpz
 
 from dppp.errors import EncodingError, InputError
+from dppp.paillier.arithmetic.groups import check_units
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.encoding import byte_length
-from dppp.paillier.groups import check_units
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.structure import raise_generator
 

@@ -18,9 +18,9 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import EncodingError, GroupElementError, KeyMaterialError
+from dppp.paillier.arithmetic.groups import check_units
+from dppp.paillier.arithmetic.modexp import power_secret
 from dppp.paillier.encoding import Reader, byte_length
-from dppp.paillier.groups import check_units
-from dppp.paillier.modexp import power_secret
 
 KeyId = NewType("KeyId", bytes)
 

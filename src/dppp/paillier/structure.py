@@ -9,8 +9,8 @@ import functools
 import gmpy2
 from gmpy2 import mpz
 
+from dppp.paillier.arithmetic.modexp import power_public
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.modexp import power_public
 
 
 def raise_generator(public: PublicKey, plaintext: mpz) -> mpz:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dppp.errors import BallotFault, DpppError, InputError, ListFault
-from dppp.paillier.ballot_proofs import BallotProof, ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.blinding import Blinding
 from dppp.paillier.encryption import (
     Ciphertext,
@@ -18,6 +17,7 @@ from dppp.paillier.encryption import (
     write_ciphertexts,
 )
 from dppp.paillier.keys import PublicKey
+from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, prove_ballot, verify_ballots
 from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.messages import (
     Ballot,

@@ -28,7 +28,7 @@ from dppp.paillier.decryption.opening import verify_openings
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, write_ciphertexts
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.share_proofs import ShareProof, verify_shares
+from dppp.paillier.proofs.shares import ShareProof, verify_shares
 from dppp.protocol.ballots import (
     ReadBallot,
     check_proofs,

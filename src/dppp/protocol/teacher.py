@@ -28,8 +28,8 @@ from dppp.paillier.blinding import Blinding
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import KeyShare, PublicKey
-from dppp.paillier.share_proofs import prove_shares
-from dppp.privacy.ledger import Ledger
+from dppp.paillier.proofs.shares import prove_shares
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.sampling import RandomSource, system_randomness
 from dppp.protocol.ballots import check_list, make_ballot, statement_of
 from dppp.protocol.inputs import decode_inputs

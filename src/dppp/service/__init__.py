@@ -1,1 +1,1 @@
-"""The edges: stores on disk, and later configuration, network and gateway."""
+"""The edges: whatever has a disk, a clock, a network or a person. One room per party or concern."""

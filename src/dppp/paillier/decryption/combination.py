@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError, GroupElementError, InputError, ProofError
+from dppp.paillier.arithmetic.groups import check_units
+from dppp.paillier.arithmetic.lagrange import interpolate
+from dppp.paillier.arithmetic.modexp import power_public
+from dppp.paillier.arithmetic.multiexp import multiply_powers
+from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.decryption import paper, root
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_units
 from dppp.paillier.keys import Decryption, PublicKey
-from dppp.paillier.lagrange import interpolate
-from dppp.paillier.modexp import power_public
-from dppp.paillier.multiexp import multiply_powers
-from dppp.paillier.parallel import map_over_cores
+from dppp.paillier.proofs.shares import ShareProof, verify_shares
 from dppp.paillier.randomness import RandomBytes, random_bits, system_random
-from dppp.paillier.share_proofs import ShareProof, verify_shares
 
 _WEIGHT_BITS = 64
 

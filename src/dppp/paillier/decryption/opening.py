@@ -11,11 +11,11 @@ from typing import Self
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError, GroupElementError, InputError
+from dppp.paillier.arithmetic.groups import are_equal_up_to_sign, check_units
+from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.randomness import RandomBytes, random_bits, system_random
 from dppp.paillier.structure import lift_root, raise_generator
 

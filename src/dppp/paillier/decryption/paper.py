@@ -11,9 +11,9 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError
+from dppp.paillier.arithmetic.lagrange import interpolate_with_factorial
+from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.lagrange import interpolate_with_factorial
-from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm
 
 

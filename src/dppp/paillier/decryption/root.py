@@ -15,12 +15,12 @@ import gmpy2
 from gmpy2 import mpz
 
 from dppp.errors import DecryptionError
+from dppp.paillier.arithmetic.lagrange import interpolate
+from dppp.paillier.arithmetic.modexp import power_public
+from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.encryption import Ciphertext
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.lagrange import interpolate
-from dppp.paillier.modexp import power_public
-from dppp.paillier.multiexp import multiply_powers
 from dppp.paillier.structure import generator_logarithm, lift_root
 
 

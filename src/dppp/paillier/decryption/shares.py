@@ -13,9 +13,11 @@ from typing import Self
 from gmpy2 import mpz
 
 from dppp.errors import InputError
+from dppp.paillier.arithmetic.groups import check_units
+from dppp.paillier.arithmetic.modexp import power_secret
+from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
-from dppp.paillier.groups import check_units
 from dppp.paillier.keys import (
     KEY_ID_BYTES,
     MOST_TEACHERS,
@@ -24,8 +26,6 @@ from dppp.paillier.keys import (
     PublicKey,
     check_belongs,
 )
-from dppp.paillier.modexp import power_secret
-from dppp.paillier.parallel import map_over_cores
 
 _TAG = b"dppp decryption shares 2\n"
 

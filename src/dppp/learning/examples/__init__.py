@@ -1,0 +1,1 @@
+"""Federations to try things on: the demo's hospitals, and models for a local federation."""

@@ -1,0 +1,1 @@
+"""Number theory under the cryptosystem: powers, primes, interpolation. Knows no keys."""

@@ -1,0 +1,1 @@
+"""Proofs that ballots are known to who sends them, and that decryption shares are right."""

@@ -1,0 +1,111 @@
+"""What a teacher agrees to: tasks that are fixed together, and the (ε, δ) that covers them.
+
+An agreement that exists is covered: the exact δ of all its queries, composed by their loss
+distributions at its ε, plus what sampling adds, is within its δ. One task alone is covered by the
+promise of its certificate; several that are fixed together cost less than their sum. The ledger
+takes agreements and adds them up.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dppp.errors import InputError, UncertifiedError
+from dppp.privacy.accounting import Spending, account, require_queries, total_delta
+from dppp.privacy.certificate import Certificate
+from dppp.privacy.ledger.budget import Budget
+from dppp.privacy.ledger.records import Reservation, ReservedTask, canonical_json
+from dppp.privacy.noise import Noise, noise_to_parameters
+from dppp.privacy.sampling import sampling_delta
+
+_SAMPLING_RESERVE = 2.0**-40
+"""Part of δ that `joint_epsilon` leaves for sampling, which is far smaller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreedTask:
+    """A task as far as the ledger is concerned: the noise of its honest shares, and its size."""
+
+    task_id: bytes
+    noise: Noise
+    queries: int
+    classes: int
+
+    def __post_init__(self) -> None:
+        require_queries(self.queries)
+
+    @classmethod
+    def certified_by(cls, certificate: Certificate, *, task_id: bytes) -> "AgreedTask":
+        """The task that uses the noise of a certificate."""
+        return cls(
+            task_id=task_id,
+            noise=certificate.noise,
+            queries=certificate.promise.queries,
+            classes=certificate.promise.classes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Tasks that are fixed together, before any of them is answered."""
+
+    tasks: tuple[AgreedTask, ...]
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        ids = [task.task_id for task in self.tasks]
+        if not ids or len(set(ids)) < len(ids):
+            raise InputError("an agreement must hold at least one task, each of them once")
+        needed = needed_delta(self.tasks, self.epsilon)
+        if needed > self.delta:
+            raise UncertifiedError(
+                f"the tasks agreed on need delta = {needed:.10g} at epsilon = {self.epsilon:g}, "
+                f"more than the {self.delta:g} that was stated; state what they cost "
+                "(`dppp account`), or use more noise"
+            )
+
+    @classmethod
+    def on_one(cls, certificate: Certificate, *, task_id: bytes) -> "Agreement":
+        """One task, at the cost that its certificate promises."""
+        task = AgreedTask.certified_by(certificate, task_id=task_id)
+        promise = certificate.promise
+        return cls(tasks=(task,), epsilon=promise.epsilon, delta=promise.delta)
+
+    @classmethod
+    def on_several(cls, tasks: Sequence[AgreedTask], *, delta: float) -> "Agreement":
+        """Tasks fixed together, at the smallest ε that this joint δ allows."""
+        spendings = [Spending(noise=task.noise, queries=task.queries) for task in tasks]
+        epsilon = account(spendings, delta * (1 - _SAMPLING_RESERVE))
+        return cls(tasks=tuple(tasks), epsilon=epsilon, delta=delta)
+
+    def reservation(self, data_id: str) -> Reservation:
+        """What the ledger writes down."""
+        return Reservation(
+            data_id=data_id,
+            budget=Budget.cost(epsilon=self.epsilon, delta=self.delta),
+            tasks=tuple(_reserved(task) for task in self.tasks),
+        )
+
+
+def needed_delta(tasks: Sequence[AgreedTask], epsilon: float) -> float:
+    """δ of all queries of all tasks together at this ε, sampling included, rounded up."""
+    return _needed_delta(tuple((task.noise, task.queries, task.classes) for task in tasks), epsilon)
+
+
+@functools.lru_cache(maxsize=256)
+def _needed_delta(parts: tuple[tuple[Noise, int, int], ...], epsilon: float) -> float:
+    """Remembered, since all teachers of an embedded federation ask the same."""
+    spendings = [Spending(noise=noise, queries=queries) for noise, queries, _ in parts]
+    sampling = [
+        sampling_delta(noise, epsilon=epsilon, queries=queries, classes=classes)
+        for noise, queries, classes in parts
+    ]
+    return min(1.0, total_delta(spendings, epsilon) + sum(sampling))
+
+
+def _reserved(task: AgreedTask) -> ReservedTask:
+    noise = canonical_json(noise_to_parameters(task.noise)).decode("ascii")
+    return ReservedTask(
+        task_id=task.task_id, queries=task.queries, classes=task.classes, noise=noise
+    )

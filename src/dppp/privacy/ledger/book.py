@@ -1,0 +1,342 @@
+"""What a chain of entries amounts to, and the rules that every next record must keep.
+
+The book is read from the chain, entry by entry, and never written: whoever holds the entries can
+work it out again. The same rules serve twice. Before a record is appended they refuse it with its
+own exception; when a stored record breaks them, the ledger is damaged.
+
+    opening       first, once
+    cap           one for each data id, for good
+    reservation   new tasks; what is reserved on the data id stays within its cap
+    charge        task reserved, queries left, query ids in no other batch
+    endorsement   one list for each batch that has a charge
+    answer        one for the endorsed list of a batch
+    list          what 0.1.0 wrote instead of these two; read, never written
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Never
+
+from dppp.errors import (
+    BallotUnknown,
+    BatchChanged,
+    BudgetExceeded,
+    CapChanged,
+    DataUnknown,
+    InputError,
+    LedgerDamaged,
+    LedgerRolledBack,
+    ListNotEndorsed,
+    QueriesExhausted,
+    QueryReused,
+    Refusal,
+    SecondList,
+    TaskChanged,
+    TaskUnknown,
+    WrongTeacher,
+)
+from dppp.privacy.ledger.budget import NOTHING, Budget
+from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
+from dppp.privacy.ledger.records import (
+    Cap,
+    Charge,
+    Digest,
+    EndorsedList,
+    GivenAnswer,
+    Opening,
+    Record,
+    Reservation,
+    ReservedTask,
+    ServedList,
+    decode_record,
+)
+from dppp.privacy.ledger.store import Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where bytes are kept: beside which entry, with which digest."""
+
+    index: int
+    digest: Digest
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskAccount:
+    """A task, its reservation, and how far it has been answered."""
+
+    task: ReservedTask
+    reservation: Reservation
+    answered: int = 0
+    batches: int = 0
+
+    @property
+    def left(self) -> int:
+        """Queries that may still be answered."""
+        return self.task.queries - self.answered
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchAccount:
+    """A batch with a ballot: the one list that was endorsed for it, and the answer, if any."""
+
+    task_id: bytes
+    queries_hash: bytes
+    ballot: Kept
+    list_hash: bytes | None = None
+    endorsement: Kept | None = None
+    answer: Kept | None = None
+
+
+class Book:
+    """The state of a ledger after the entries up to `head`."""
+
+    def __init__(self) -> None:
+        self.head: Head = BEGINNING
+        self.teacher: str | None = None
+        self.caps: dict[str, Budget] = {}
+        self.reserved: dict[str, Budget] = {}
+        self.tasks: dict[bytes, TaskAccount] = {}
+        self.batches: dict[bytes, BatchAccount] = {}
+        self._batch_of_query: dict[bytes, bytes] = {}
+
+    def catch_up(self, transaction: Transaction) -> None:
+        """Read what was appended since, by whomever; notice a past that changed."""
+        entries = transaction.read_entries(max(self.head.index, 0))
+        if self.head != BEGINNING:
+            last = next(iter(entries), None)
+            if last is None or last.head != self.head:
+                raise LedgerRolledBack(
+                    f"the ledger no longer contains {self.head}, which this process has read: it "
+                    "was put back to an older copy while in use; restore the newest copy and start "
+                    "again"
+                )
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry) -> Record:
+        """Take in the next entry of the chain."""
+        if not entry.follows(self.head):
+            damaged(self.head.index + 1, "does not follow from the entry before it")
+        try:
+            record = decode_record(entry.kind, entry.payload)
+            is_repeated = self.is_recorded(record)
+        except (KeyError, TypeError, ValueError, InputError, Refusal) as error:
+            damaged(entry.index, f"breaks the rules of a ledger ({error})")
+        if is_repeated:
+            damaged(entry.index, "repeats an earlier entry")
+        self._take_in(record, entry.index)
+        self.head = entry.head
+        return record
+
+    def is_recorded(self, record: Record) -> bool:
+        """Whether the same is recorded already; a refusal when it must never be."""
+        if self.teacher is None and not isinstance(record, Opening):
+            raise Refusal("a ledger must begin with the name of its teacher")
+        match record:
+            case Opening():
+                return self._is_opened(record)
+            case Cap():
+                return self._is_capped(record)
+            case Reservation():
+                return self._is_reserved(record)
+            case Charge():
+                return self.is_charged(record.task_id, record.batch_id, record.query_ids)
+            case EndorsedList() | ServedList():
+                return self.is_endorsed(record.batch_id, record.list_hash)
+            case GivenAnswer():
+                return self.is_answered(record.batch_id, record.list_hash)
+
+    def is_charged(self, task_id: bytes, batch_id: bytes, query_ids: tuple[bytes, ...]) -> bool:
+        """Whether this batch was answered before; a refusal when it may not be."""
+        batch = self.batches.get(batch_id)
+        if batch is None:
+            self._require_queries_left(task_id, len(query_ids))
+            self._require_fresh(query_ids)
+            return False
+        if batch.task_id != task_id or batch.queries_hash != _hash_of(query_ids):
+            raise BatchChanged(
+                f"batch {short(batch_id)} was answered before for another task or other queries; "
+                "a batch id must be the hash of its task and queries: make it anew"
+            )
+        return True
+
+    def is_endorsed(self, batch_id: bytes, list_hash: bytes) -> bool:
+        """Whether this list was endorsed before; a refusal when another one was."""
+        batch = self.batches.get(batch_id)
+        if batch is None:
+            raise BallotUnknown(
+                f"this teacher cast no ballot in batch {short(batch_id)}, so it opens no list of "
+                "it; ask those who voted"
+            )
+        if batch.list_hash is None:
+            return False
+        if batch.endorsement is None:
+            raise SecondList(
+                f"list {short(batch.list_hash)} of batch {short(batch_id)} was opened by an "
+                "earlier version, which knew no endorsements, and nothing more is given for that "
+                "batch; ask the queries again in a new batch"
+            )
+        if batch.list_hash != list_hash:
+            raise SecondList(
+                f"list {short(batch.list_hash)} was endorsed for batch {short(batch_id)}, and "
+                f"{short(list_hash)} is another one: the difference of two lists would show single "
+                "votes; send the first list, or ask the queries again in a new batch"
+            )
+        return True
+
+    def is_answered(self, batch_id: bytes, list_hash: bytes) -> bool:
+        """Whether this list was answered before; a refusal unless it is the endorsed one."""
+        if not self.is_endorsed(batch_id, list_hash):
+            raise ListNotEndorsed(
+                f"list {short(list_hash)} of batch {short(batch_id)} was not endorsed by this "
+                "teacher, so it gives nothing to open it; send the list itself first"
+            )
+        return self.batches[batch_id].answer is not None
+
+    def refuse_look_alike(self, data_id: str) -> None:
+        """Refuse a data id that people would read as one that has a cap: it would get a second.
+
+        The id comes with a task, from others. Asked before a cap is fixed; what is stored stays.
+        """
+        for known in self.caps:
+            if known != data_id and _as_read(known) == _as_read(data_id):
+                raise CapChanged(
+                    f"the data id {data_id!r} reads like {known!r}, which has a cap of its own, "
+                    "but differs in letters, spaces or their encoding: the same data would be paid "
+                    "for twice; have the task made with the data id as it was fixed"
+                )
+
+    def _is_opened(self, opening: Opening) -> bool:
+        if self.teacher not in (None, opening.teacher):
+            raise WrongTeacher(
+                f"this is the ledger of {self.teacher}, not of {opening.teacher}; every teacher "
+                f"keeps its own. If both are one organisation, join as {self.teacher}. Otherwise "
+                "give this teacher files of its own: path and head under [ledger] in teacher.toml"
+            )
+        return self.teacher is not None
+
+    def _is_capped(self, cap: Cap) -> bool:
+        fixed = self.caps.get(cap.data_id)
+        if fixed not in (None, cap.budget):
+            raise CapChanged(
+                f"the cap of {cap.data_id} was fixed at {fixed} for good, and {cap.budget} is "
+                "another one; put the first cap back into the configuration. Only data that share "
+                "no record with these may have a new data id and so a new cap"
+            )
+        return fixed is not None
+
+    def _is_reserved(self, reservation: Reservation) -> bool:
+        known = [
+            self.tasks[each.task_id] for each in reservation.tasks if each.task_id in self.tasks
+        ]
+        if known:
+            if any(account.reservation != reservation for account in known):
+                raise TaskChanged(
+                    f"task {short(known[0].task.task_id)} was accepted before with other content, "
+                    "cost or company; a changed task needs a new id, and its own budget"
+                )
+            return True
+        self._require_budget(reservation)
+        return False
+
+    def _require_budget(self, reservation: Reservation) -> None:
+        cap = self.caps.get(reservation.data_id)
+        if cap is None:
+            raise DataUnknown(
+                f"no cap was fixed for the data {reservation.data_id!r}; name the data and its cap "
+                "(ε, δ) in the teacher's configuration first"
+            )
+        reserved = self.reserved[reservation.data_id]
+        if not reserved.plus(reservation.budget).fits_within(cap):
+            raise BudgetExceeded(
+                f"{reservation.budget} more would pass the cap of {reservation.data_id} ({cap}), "
+                f"of which {reserved} is reserved; accept a cheaper task, or none: budgets do not "
+                "come back"
+            )
+
+    def _require_queries_left(self, task_id: bytes, queries: int) -> None:
+        account = self.tasks.get(task_id)
+        if account is None:
+            raise TaskUnknown(
+                f"task {short(task_id)} was never accepted by this teacher; accept it first"
+            )
+        if queries > account.left:
+            raise QueriesExhausted(
+                f"the batch holds {queries} queries, but task {short(task_id)} has {account.left} "
+                f"left of {account.task.queries}; send a smaller batch or agree on a new task"
+            )
+
+    def _require_fresh(self, query_ids: tuple[bytes, ...]) -> None:
+        if len(set(query_ids)) < len(query_ids):
+            raise QueryReused("a query id occurs twice in the batch; give each query its own")
+        for query_id in query_ids:
+            if query_id in self._batch_of_query:
+                raise QueryReused(
+                    f"query {short(query_id)} is part of batch "
+                    f"{short(self._batch_of_query[query_id])}; send that batch again to get the "
+                    "stored answer, or ask under a new query id at a new charge"
+                )
+
+    def _take_in(self, record: Record, index: int) -> None:
+        match record:
+            case Opening():
+                self.teacher = record.teacher
+            case Cap():
+                self.caps[record.data_id] = record.budget
+                self.reserved[record.data_id] = NOTHING
+            case Reservation():
+                so_far = self.reserved[record.data_id]
+                self.reserved[record.data_id] = so_far.plus(record.budget)
+                for task in record.tasks:
+                    self.tasks[task.task_id] = TaskAccount(task=task, reservation=record)
+            case Charge():
+                self._take_in_charge(record, index)
+            case EndorsedList():
+                batch = self.batches[record.batch_id]
+                batch.list_hash = record.list_hash
+                batch.endorsement = Kept(index=index, digest=record.endorsement)
+            case GivenAnswer():
+                kept = Kept(index=index, digest=record.answer)
+                self.batches[record.batch_id].answer = kept
+            case ServedList():
+                self.batches[record.batch_id].list_hash = record.list_hash
+
+    def _take_in_charge(self, charge: Charge, index: int) -> None:
+        account = self.tasks[charge.task_id]
+        account.answered += len(charge.query_ids)
+        account.batches += 1
+        self.batches[charge.batch_id] = BatchAccount(
+            task_id=charge.task_id,
+            queries_hash=_hash_of(charge.query_ids),
+            ballot=Kept(index=index, digest=charge.ballot),
+        )
+        self._batch_of_query.update(dict.fromkeys(charge.query_ids, charge.batch_id))
+
+
+def _as_read(name: str) -> str:
+    """Without what the eye passes over: composed or not, capitals, width, spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def short(identifier: bytes) -> str:
+    """Enough of an id to find it."""
+    return identifier.hex()[:16]
+
+
+def damaged(index: int, how: str) -> Never:
+    """Say which entry is broken."""
+    raise LedgerDamaged(
+        f"entry {index} of the ledger {how}: the file was changed or has decayed; answer nothing "
+        "from it, restore the newest copy and check that with the remembered head"
+    )
+
+
+def _hash_of(query_ids: Iterable[bytes]) -> bytes:
+    digest = hashlib.sha256()
+    for query_id in query_ids:
+        digest.update(len(query_id).to_bytes(8, "big"))
+        digest.update(query_id)
+    return digest.digest()

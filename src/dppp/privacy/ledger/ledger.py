@@ -1,0 +1,270 @@
+"""The privacy ledger of one teacher: nothing is answered that is not written down and paid for.
+
+A teacher fixes a cap (ε, δ) for each of its data ids, reserves the whole cost of tasks when it
+accepts them, and charges each batch of queries as it answers. A charge is stored together with its
+ballot before the ballot leaves, so a repeated batch gets the stored bytes and costs nothing. The
+ballot list that a teacher endorsed is kept in the same place, one for each batch, ever; so is the
+answer by which it helped to open that list.
+
+Storage is handed in (ledger_store.py). Every call is one exclusive transaction in which the book
+(ledger_book.py) first reads what others appended, so any number of threads and processes may share
+a store. Where a head memory is given, no bytes leave before the head that covers them is
+remembered; so a store that was put back to an older copy is noticed when it is opened.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dppp.errors import InputError, LedgerRolledBack
+from dppp.privacy.ledger.book import Book, Kept, damaged
+from dppp.privacy.ledger.budget import Budget
+from dppp.privacy.ledger.chain import BEGINNING, Head, chain_record
+from dppp.privacy.ledger.records import (
+    Cap,
+    Charge,
+    Digest,
+    EndorsedList,
+    GivenAnswer,
+    Opening,
+    Record,
+    content_digest,
+)
+from dppp.privacy.ledger.store import HeadMemory, LedgerStore, Transaction
+from dppp.privacy.ledger.summary import Summary, summarize
+
+if TYPE_CHECKING:  # an agreement brings the accounting with it, which takes a second to load
+    from dppp.privacy.ledger.agreement import Agreement
+
+
+class Ledger:
+    """A teacher's ledger on a store; made by `create` or `open`."""
+
+    def __init__(self, store: LedgerStore, heads: HeadMemory | None) -> None:
+        self._store = store
+        self._heads = heads
+        self._book = Book()
+        self._last_head = BEGINNING
+        self._remembered_index = BEGINNING.index
+
+    @classmethod
+    def create(
+        cls, store: LedgerStore, *, teacher: str, heads: HeadMemory | None = None
+    ) -> "Ledger":
+        """A new ledger on an empty store."""
+        ledger = cls(store, heads)
+        opening = Opening(teacher=teacher)
+        with ledger._turn() as turn:
+            if turn.head != BEGINNING or (heads is not None and heads.recall() is not None):
+                raise InputError(
+                    "there is a ledger or a remembered head already; open it instead: a new ledger "
+                    "would forget what was spent"
+                )
+            turn.append(opening)
+        return ledger
+
+    @classmethod
+    def open(
+        cls, store: LedgerStore, *, teacher: str | None = None, heads: HeadMemory | None = None
+    ) -> "Ledger":
+        """The ledger on a store, its whole chain checked, and held against the remembered head."""
+        ledger = cls(store, heads)
+        remembered = None if heads is None else heads.recall()
+        with ledger._turn() as turn:
+            if remembered is not None:
+                turn.require_contains(remembered)
+            elif heads is not None and turn.head.index > 0:
+                raise LedgerRolledBack(
+                    f"the ledger is at {turn.head}, but no head is remembered, so nobody can tell "
+                    "whether it went back in time; find the head file, or compare the head with "
+                    "your peers and then run `dppp ledger remember`"
+                )
+            if turn.head == BEGINNING:
+                raise InputError("this store holds no ledger yet; create one")
+            if teacher is not None:
+                turn.book.is_recorded(Opening(teacher=teacher))
+        return ledger
+
+    @property
+    def head(self) -> Head:
+        """The newest entry: what an operator compares with peers."""
+        with self._turn() as turn:
+            return turn.head
+
+    def fix_cap(self, data_id: str, *, epsilon: float, delta: float) -> None:
+        """Fix the most that may ever be spent on a data id; the same cap again changes nothing."""
+        cap = Cap(data_id=data_id, budget=Budget.cap(epsilon=epsilon, delta=delta))
+        with self._turn() as turn:
+            turn.book.refuse_look_alike(data_id)
+            turn.append_once(cap)
+
+    def accept(self, data_id: str, agreement: "Agreement") -> None:
+        """Reserve all queries of an agreement; the same agreement again changes nothing."""
+        reservation = agreement.reservation(data_id)
+        with self._turn() as turn:
+            turn.append_once(reservation)
+
+    def check_can_answer(self, task_id: bytes, batch_id: bytes, query_ids: Sequence[bytes]) -> None:
+        """Raise the refusal that `record_ballot` would raise, before anything is computed."""
+        charge = _charge(task_id, batch_id, query_ids, b"")
+        with self._turn() as turn:
+            turn.book.is_recorded(charge)
+
+    def record_ballot(
+        self, task_id: bytes, batch_id: bytes, query_ids: Sequence[bytes], ballot: bytes
+    ) -> bytes:
+        """Charge a batch and keep its ballot; returns the bytes to send, the first ones for ever.
+
+        Of many who race with the same batch one is charged, and all get that one's ballot.
+        """
+        charge = _charge(task_id, batch_id, query_ids, ballot)
+        with self._turn() as turn:
+            if turn.append_once(charge, ballot):
+                return ballot
+            return turn.read(turn.book.batches[batch_id].ballot)
+
+    def find_ballot(self, batch_id: bytes) -> bytes | None:
+        """The ballot that was stored for a batch; None when the batch was not answered yet."""
+        with self._turn() as turn:
+            batch = turn.book.batches.get(batch_id)
+            return None if batch is None else turn.read(batch.ballot)
+
+    def record_endorsement(self, batch_id: bytes, list_hash: bytes, endorsement: bytes) -> bytes:
+        """Keep the one list of a batch and the endorsement of it; returns the stored one."""
+        record = EndorsedList(
+            batch_id=batch_id, list_hash=list_hash, endorsement=Digest.of(endorsement)
+        )
+        with self._turn() as turn:
+            if turn.append_once(record, endorsement):
+                return endorsement
+            return turn.read(turn.book.batches[batch_id].endorsement)
+
+    def find_endorsement(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
+        """The endorsement of this list; None when no list of the batch was endorsed.
+
+        Another list, or a batch without a ballot of this teacher, is refused.
+        """
+        with self._turn() as turn:
+            if not turn.book.is_endorsed(batch_id, list_hash):
+                return None
+            return turn.read(turn.book.batches[batch_id].endorsement)
+
+    def record_answer(self, batch_id: bytes, list_hash: bytes, answer: bytes) -> bytes:
+        """Keep what is given to open the endorsed list; returns the stored answer."""
+        record = GivenAnswer(batch_id=batch_id, list_hash=list_hash, answer=Digest.of(answer))
+        with self._turn() as turn:
+            if turn.append_once(record, answer):
+                return answer
+            return turn.read(turn.book.batches[batch_id].answer)
+
+    def find_answer(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
+        """The answer given for this list; None when there is none yet.
+
+        A list that was not endorsed is refused as in `record_answer`.
+        """
+        with self._turn() as turn:
+            if not turn.book.is_answered(batch_id, list_hash):
+                return None
+            return turn.read(turn.book.batches[batch_id].answer)
+
+    def summary(self) -> Summary:
+        """What was reserved and answered, for `dppp ledger show`."""
+        with self._turn() as turn:
+            return summarize(turn.book)
+
+    def require_contains(self, head: Head) -> None:
+        """Refuse when this ledger never had, or no longer has, a head that somebody remembers."""
+        with self._turn() as turn:
+            turn.require_contains(head)
+
+    def check(self) -> Head:
+        """Walk the whole chain and all stored bytes again; names the first broken entry."""
+        with self._turn() as turn:
+            book = Book()
+            for entry in turn.transaction.read_entries(0):
+                digest = content_digest(book.apply(entry))
+                if digest is not None:
+                    turn.read(Kept(index=entry.index, digest=digest))
+            return book.head
+
+    @contextmanager
+    def _turn(self) -> Iterator["_Turn"]:
+        """One exclusive transaction; when it is durable, and before anything is returned, the head.
+
+        Also after a turn that appended nothing: another process may have died between storing a
+        ballot and remembering it, and this turn may be about to send that ballot.
+        """
+        with self._store.transaction() as transaction:
+            self._book.catch_up(transaction)
+            turn = _Turn(transaction, self._book)
+            if self._last_head != BEGINNING:  # what was there in the last turn must still be there
+                turn.require_contains(self._last_head)
+            yield turn
+        if turn.head.index > self._last_head.index:
+            self._last_head = turn.head
+        if self._heads is not None and turn.head.index > self._remembered_index:
+            self._heads.remember(turn.head)
+            self._require_same_ledger(self._heads.recall(), turn.head)
+            self._remembered_index = max(turn.head.index, self._remembered_index)
+
+    def _require_same_ledger(self, remembered: Head | None, own: Head) -> None:
+        """A later head may be by another process on this ledger, or by one on a copy of it."""
+        if remembered is not None and remembered.index > own.index:
+            with self._store.transaction() as transaction:
+                _Turn(transaction, self._book).require_contains(remembered)
+
+
+class _Turn:
+    """What a ledger does while it holds its store.
+
+    The book does not take in what is appended here: it reads that from the store in the next turn,
+    so it never holds an entry that was not kept after all.
+    """
+
+    def __init__(self, transaction: Transaction, book: Book) -> None:
+        self.transaction = transaction
+        self.book = book
+        self.head = book.head
+
+    def append_once(self, record: Record, content: bytes | None = None) -> bool:
+        """Append what is not recorded yet; whether it was appended."""
+        if self.book.is_recorded(record):
+            return False
+        self.append(record, content)
+        return True
+
+    def append(self, record: Record, content: bytes | None = None) -> None:
+        entry = chain_record(self.head, record)
+        self.transaction.append(entry, content)
+        self.head = entry.head
+
+    def read(self, kept: Kept | None) -> bytes:
+        assert kept is not None
+        content = self.transaction.read_content(kept.index)
+        if content is None or Digest.of(content) != kept.digest:
+            damaged(kept.index, "has lost or changed the bytes that were stored beside it")
+        return content
+
+    def require_contains(self, head: Head) -> None:
+        found = next(self.transaction.read_entries(max(head.index, 0)), None)
+        if found is None:
+            raise LedgerRolledBack(
+                f"{head} is remembered, but the ledger ends at {self.head}: it is an older copy, "
+                "and answering from it would spend the same budget twice; restore the newest copy. "
+                "If there is none, this data must not be used again"
+            )
+        if found.head != head:
+            raise LedgerRolledBack(
+                f"{head} is remembered, but entry {found.index} here has the hash "
+                f"{found.hash.hex()}: this is another ledger, or one that was put back and written "
+                "to since; restore the copy that contains the remembered head"
+            )
+
+
+def _charge(task_id: bytes, batch_id: bytes, query_ids: Sequence[bytes], ballot: bytes) -> Charge:
+    return Charge(
+        task_id=task_id,
+        batch_id=batch_id,
+        query_ids=tuple(query_ids),
+        ballot=Digest.of(ballot),
+    )

@@ -1,0 +1,68 @@
+"""What an aggregator's operator can watch."""
+
+from contextlib import suppress
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dppp.errors import BatchStoreUnavailable
+from dppp.service.batches.events import BatchEvent, Stage
+from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.jobs import Jobs
+
+
+class AggregatorMetrics:
+    """Counters of one aggregator process, fed by its events."""
+
+    def __init__(self, runner: BatchRunner, jobs: Jobs) -> None:
+        self.registry = CollectorRegistry()
+        self._runner = runner
+        self._jobs = jobs
+        self._started: dict[str, float] = {}
+        online = Gauge("dppp_teachers_online", "Teachers heard of lately", registry=self.registry)
+        online.set_function(lambda: sum(each.is_online for each in runner.teachers.values()))
+        under_way = Gauge("dppp_open_batches", "Batches under way", registry=self.registry)
+        under_way.set_function(lambda: len(runner.open_batches))
+        self._batches = Counter(
+            "dppp_batches", "Batches that came to an end", ["outcome"], registry=self.registry
+        )
+        self._queries = Counter(
+            "dppp_queries", "Queries in ended batches", ["outcome"], registry=self.registry
+        )
+        self._flagged = Counter(
+            "dppp_flagged_answers",
+            "Released answers with counts that votes and noise hardly ever give",
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "dppp_batch_seconds", "From request to release", registry=self.registry
+        )
+        self._queries_left = Gauge(
+            "dppp_queries_left", "Queries of the task not asked yet", registry=self.registry
+        )
+
+    async def count(self) -> None:
+        """Count the events of this process until cancelled."""
+        with self._runner.hub.watch() as events:
+            async for event in events:
+                if isinstance(event, BatchEvent):
+                    if event.worker is None:
+                        self._take(event)
+                    if event.stage is Stage.VOTES or event.is_last:
+                        await self.count_left()
+
+    async def count_left(self) -> None:
+        """Count the queries of all workers' jobs; the teachers' ledgers have the last word."""
+        with suppress(BatchStoreUnavailable):  # health and log say so
+            left = self._jobs.task.queries - await self._jobs.charged()
+            self._queries_left.set(max(0, left))
+
+    def _take(self, event: BatchEvent) -> None:
+        if event.stage is Stage.VOTES:
+            self._started[event.batch] = event.at
+        elif event.stage in (Stage.RELEASED, Stage.ABORTED):
+            self._batches.labels(event.stage.value).inc()
+            self._queries.labels(event.stage.value).inc(event.queries)
+            self._flagged.inc(event.flagged)
+            started = self._started.pop(event.batch, None)
+            if started is not None and event.stage is Stage.RELEASED:
+                self._seconds.observe(event.at - started)

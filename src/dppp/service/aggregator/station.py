@@ -1,0 +1,259 @@
+"""An aggregator on the broker: the channel of its batch runner, and how several share the work.
+
+Every aggregator process has a name of its own, and teachers answer to the one that asked. A batch
+that is in the store is offered to one process of the queue group; each process tells the others
+what it runs, and a batch that nobody has run for a while is taken over by whoever notices. Two that
+run the same batch do no harm: what is stored first counts (protocol/aggregator.py).
+"""
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from dppp.errors import DpppError, InputError, NotFromAggregator, WireError
+from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.messages import (
+    HASH_BYTES,
+    MOST_QUERIES,
+    BatchId,
+    BatchRequest,
+)
+from dppp.service.batches.events import BatchEvent, Stage
+from dppp.service.batches.runner import MOST_OPEN_BATCHES, BatchRunner, Clock
+from dppp.service.broker.connection import PRESENCE, QUEUE_GROUP, Broker, Subjects
+from dppp.service.broker.frames import Reassembly, read_frame, split_message
+from dppp.service.process.log_throttle import Sparingly
+
+log = logging.getLogger("dppp.aggregator")
+
+_ANNOUNCE_SECONDS = 2
+_ORPHAN_SECONDS = 8
+_LATEST = 2**40
+_FOR_ALL = 2
+"""From so many teachers on, the same message goes once to all instead of to each."""
+
+
+class AggregatorStation:
+    """Carries a runner's messages. Use it in an ``async with`` block, inside the runner's."""
+
+    def __init__(
+        self, *, broker: Broker, subjects: Subjects, store: BatchStore, clock: Clock = time.time
+    ) -> None:
+        self.worker = secrets.token_hex(8)
+        self._broker = broker
+        self._subjects = subjects
+        self._store = store
+        self._clock = clock
+        self._runner: BatchRunner | None = None
+        self._reassembly: dict[int, Reassembly] = {}
+        self._heard_of: dict[BatchId, float] = {}
+        self._settled: set[bytes] = set()
+        self._drops = Sparingly()
+        self._loops: list[asyncio.Task[None]] = []
+
+    def carry_for(self, runner: BatchRunner) -> None:
+        """Whose messages these are."""
+        self._runner = runner
+        longest = runner.task.answer_bytes(MOST_QUERIES)
+        self._reassembly = {index: Reassembly(longest) for index in runner.teachers}
+
+    @property
+    def runner(self) -> BatchRunner:
+        """The runner that this station carries messages for."""
+        assert self._runner is not None, "carry_for comes first"
+        return self._runner
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the broker is in reach, and nothing has stopped."""
+        is_running = bool(self._loops) and not any(loop.done() for loop in self._loops)
+        return is_running and self._broker.is_connected
+
+    async def __aenter__(self) -> "AggregatorStation":
+        await self._broker.connect()
+        for teacher in self._reassembly:  # each by itself: one who floods fills its own queue
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, self.worker), self._take
+            )
+            await self._broker.subscribe_to_one(
+                self._subjects.answer(teacher, PRESENCE), self._hear
+            )
+        await self._broker.subscribe(self._subjects.events, self._take_event)
+        await self._broker.subscribe(self._subjects.work, self._take_work, queue=QUEUE_GROUP)
+        self._loops = [
+            asyncio.create_task(each)
+            for each in (self._pass_events_on(), self._announce(), self._look_for_orphans())
+        ]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._broker.close()
+
+    async def send(self, sends: Sequence[Send]) -> None:
+        """Send; the same bytes for several teachers go to the broker once."""
+        groups: defaultdict[bytes, list[int]] = defaultdict(list)
+        for send in sends:
+            groups[send.data].append(send.teacher)
+        for data, teachers in groups.items():
+            is_for_all = len(teachers) >= _FOR_ALL
+            subject = self._subjects.all if is_for_all else self._subjects.to(teachers[0])
+            for frame in split_message(data, teachers):
+                await self._broker.publish(subject, frame, reply=self.worker)
+
+    async def dispatch(self, request: BatchRequest) -> None:
+        """Store a batch and offer it to one aggregator of the queue group.
+
+        If the offer gets lost, whoever looks for batches that nobody runs will find it.
+        """
+        identifier = await self.runner.ask(Aggregator.put, request, now=int(self._clock()))
+        await self._broker.publish(self._subjects.work, identifier)
+
+    async def _take(self, message: Msg) -> None:
+        teacher = self._subjects.sender_of(message.subject)
+        if teacher is None or teacher not in self._reassembly:
+            return
+        try:
+            data = self._reassembly[teacher].take(read_frame(message.data))
+        except WireError as error:
+            if times := self._drops.times(teacher):
+                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                log.warning("message dropped", extra=extra)
+            return
+        if data is not None:
+            self.runner.take(teacher, data)
+
+    async def _hear(self, message: Msg) -> None:
+        teacher = self._subjects.sender_of(message.subject)
+        if teacher is not None:
+            self.runner.hear(teacher)
+
+    async def _take_work(self, message: Msg) -> None:
+        if len(message.data) == HASH_BYTES:
+            await self._adopt(BatchId(message.data))
+
+    async def _adopt(self, identifier: BatchId) -> None:
+        try:
+            await self.runner.adopt(identifier)
+        except DpppError as error:
+            log.error("cannot go on with a batch", extra={"reason": str(error)})
+
+    async def _pass_events_on(self) -> None:
+        with self.runner.hub.watch() as events:
+            async for event in events:
+                if isinstance(event, BatchEvent) and event.worker is None:
+                    plain = {"worker": self.worker, "event": event.to_json()}
+                    await self._broker.publish(self._subjects.events, json.dumps(plain).encode())
+
+    async def _announce(self) -> None:
+        while True:
+            running = [each.hex() for each in self.runner.open_batches]
+            plain = {"worker": self.worker, "running": running}
+            await self._broker.publish(self._subjects.events, json.dumps(plain).encode())
+            await asyncio.sleep(_ANNOUNCE_SECONDS)
+
+    async def _take_event(self, message: Msg) -> None:
+        """From another aggregator of this federation, or from the broker: nothing is assumed."""
+        try:
+            plain = json.loads(message.data)
+            worker = str(plain["worker"])
+            if worker == self.worker:
+                return
+            running = [_read_batch(each) for each in plain.get("running", ())[:MOST_OPEN_BATCHES]]
+            event = _read_event(plain["event"], worker) if "event" in plain else None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("event dropped", extra={"reason": type(error).__name__})
+            return
+        for batch in running:
+            self._heard_of[batch] = self._clock()
+        if event is not None:
+            await self._note(event)
+
+    async def _note(self, event: BatchEvent) -> None:
+        identifier = BatchId(bytes.fromhex(event.batch))
+        self._heard_of[identifier] = self._clock()
+        if event.is_last:
+            await self.runner.refresh(identifier)
+            outcome = await self.runner.ask(Aggregator.outcome, identifier)
+            if (event.stage is Stage.ABORTED) != isinstance(outcome, Abort) or outcome is None:
+                return  # the store knows of no such end
+            if isinstance(outcome, Abort):
+                event = replace(event, reason=outcome.reason)
+        self.runner.hub.tell(event)
+
+    async def _look_for_orphans(self) -> None:
+        while True:
+            await asyncio.sleep(_ANNOUNCE_SECONDS)
+            try:
+                for identifier in await asyncio.to_thread(self._unsettled):
+                    if self._is_orphan(identifier):
+                        await self._take_over(identifier)
+            except DpppError as error:
+                log.error("cannot look for batches", extra={"reason": str(error)})
+
+    async def _take_over(self, identifier: BatchId) -> None:
+        extra = {"batch": identifier.hex()}
+        try:
+            await self.runner.adopt(identifier)
+        except (InputError, NotFromAggregator) as error:
+            self._settled.add(identifier)  # it stays what it is: say so once
+            log.error("a stored batch is refused", extra={**extra, "reason": str(error)})
+        else:
+            log.info("batch taken over", extra=extra)
+
+    def _unsettled(self) -> list[BatchId]:
+        found = []
+        for key in self._store.having("request"):
+            if key in self._settled:
+                continue
+            if self._store.get(key, "outcome") is None:
+                found.append(BatchId(key))
+            else:
+                self._settled.add(key)
+                self._heard_of.pop(BatchId(key), None)
+        return found
+
+    def _is_orphan(self, identifier: BatchId) -> bool:
+        if identifier in self.runner.open_batches:
+            return False
+        now = self._clock()
+        heard_at = self._heard_of[identifier] = min(self._heard_of.get(identifier, now), now)
+        return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
+
+
+def _read_batch(text: str) -> BatchId:
+    found = BatchId(bytes.fromhex(text))
+    if len(found) != HASH_BYTES:
+        raise ValueError("the id of a batch has another length")
+    return found
+
+
+def _read_event(plain: dict[str, Any], worker: str) -> BatchEvent:
+    """An event of another worker. The broker could have made it, so it is believed little.
+
+    What a batch came to, and why, is read from the store.
+    """
+    if plain.pop("kind") != "batch":
+        raise ValueError("an event of another kind")
+    plain.pop("worker")
+    stage, at, teacher = Stage(plain.pop("stage")), plain.pop("at"), plain.pop("teacher")
+    batch, reason = plain.pop("batch"), plain.pop("reason")
+    numbers = {name: plain.pop(name) for name in ("queries", "done", "of", "flagged")}
+    whole = [*numbers.values(), *([] if teacher is None else [teacher])]
+    is_typed = type(at) in (int, float) and 0 <= at < _LATEST and isinstance(reason, str | None)
+    if plain or not is_typed or not all(type(each) is int and 0 <= each < 2**31 for each in whole):
+        raise ValueError("an event with other fields, or values out of range")
+    _read_batch(batch)
+    return BatchEvent(batch=batch, stage=stage, at=at, teacher=teacher, worker=worker, **numbers)

@@ -1,0 +1,1 @@
+"""How a federation comes about: each organisation's keys, the files they exchange, certificates."""

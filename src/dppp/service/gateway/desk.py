@@ -1,0 +1,274 @@
+"""What the gateway answers to queriers, apart from HTTP."""
+
+import asyncio
+import functools
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from fastapi.responses import StreamingResponse
+
+from dppp.errors import InputError, RunnerStopped, TooManyRows
+from dppp.privacy.accounting import Spending, account
+from dppp.protocol.release import Answer
+from dppp.protocol.task import Task
+from dppp.service.batches.events import BatchEvent, Event, Stage
+from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.checking import check_receipt
+from dppp.service.gateway.event_stream import stream_events
+from dppp.service.gateway.job import JobId, JobStatus
+from dppp.service.gateway.jobs import Jobs
+from dppp.service.gateway.own_views import OwnViews
+from dppp.service.gateway.planner import plan_noise
+from dppp.service.gateway.queriers import Querier
+from dppp.service.gateway.schemas import (
+    FEW_LABELS,
+    BatchState,
+    Budget,
+    Health,
+    Label,
+    Labels,
+    NewBatch,
+    PlannedNoise,
+    PlanQuestion,
+    RecentBatch,
+    Rights,
+    StageTime,
+    TaskTerms,
+    TeacherView,
+    Verification,
+)
+from dppp.service.gateway.single_flight import IsGone, OneAtATime
+
+_MOST_ENDED = 1_000
+_MOST_WAITING = 32
+"""Plans, and receipts to check, that wait for their turn."""
+
+
+class QuerierDesk:
+    """What the routes do, apart from HTTP."""
+
+    def __init__(
+        self,
+        runner: BatchRunner,
+        jobs: Jobs,
+        views: OwnViews,
+        most_rows: int,
+        *,
+        insecure_testing: bool = False,
+    ) -> None:
+        self.runner = runner
+        self.jobs = jobs
+        self._views = views
+        self._most_rows = most_rows
+        self._insecure_testing = insecure_testing
+        self._ended: OrderedDict[JobId, RecentBatch] = OrderedDict()
+        self._plans: OneAtATime[PlanQuestion, PlannedNoise] = OneAtATime(
+            most_waiting=_MOST_WAITING, most_kept=1_000
+        )
+        self._verifications: OneAtATime[JobId, Verification] = OneAtATime(
+            most_waiting=_MOST_WAITING, most_kept=1_000
+        )
+
+    def health(self) -> Health:
+        """Whether this gateway can do its work."""
+        if not (self.runner.is_alive and self._views.is_alive):
+            raise RunnerStopped("the runner of batches has stopped; restart the aggregator")
+        online = sum(state.is_online for state in self.runner.teachers.values())
+        return Health(status="ok", teachers_online=online)
+
+    async def budget(self, querier: Querier) -> Budget:
+        """What was spent of the task, and what is left, also to this querier."""
+        task = self.runner.task
+        charged = await self.jobs.charged()
+        return Budget(
+            queries=task.queries,
+            charged=charged,
+            left=max(0, task.queries - charged),
+            epsilon=task.epsilon,
+            epsilon_spent=await asyncio.to_thread(epsilon_spent, task, charged),
+            delta=task.delta,
+            yours=await self.jobs.charged(querier.name),
+            left_to_you=max(0, await self.jobs.left(querier.name)),
+        )
+
+    def rights(self, querier: Querier) -> Rights:
+        """What this querier's token may do."""
+        return Rights(name=querier.name, queries=querier.queries, transcripts=querier.transcripts)
+
+    def teachers(self, querier: Querier) -> list[TeacherView]:
+        """Who is there, and how each took part in this querier's batches."""
+        names = [teacher.name for teacher in self.runner.task.teachers]
+        attendance = self._views.of(querier.name).attendance
+        return [
+            TeacherView(
+                teacher=index,
+                name=names[index - 1],
+                is_online=state.is_online,
+                **asdict(attendance.of(index)),
+            )
+            for index, state in self.runner.teachers.items()
+        ]
+
+    def watch(self, querier: Querier) -> StreamingResponse:
+        """What happens from now on to this querier's batches, and who comes and goes."""
+        return stream_events(self._views.of(querier.name).hub)
+
+    async def submit(self, querier: Querier, batch: NewBatch, key: str) -> BatchState:
+        """Take rows, once for each key."""
+        unknown = set(batch.classes or ()) - set(self.runner.task.class_names)
+        if unknown:
+            raise InputError(f"the task has no class {sorted(unknown)[0]!r}; see /api/task")
+        rows = _rows_of(batch, self.runner.task.features)
+        if len(rows) > self._most_rows:
+            raise TooManyRows(f"{len(rows):,} rows; at most {self._most_rows:,} at once")
+        identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+        return await self.state(querier, identifier)
+
+    async def state(self, querier: Querier, identifier: JobId) -> BatchState:
+        """How far a batch is."""
+        return _state(identifier, await self.jobs.status(querier.name, identifier))
+
+    async def labels(self, querier: Querier, identifier: JobId) -> Labels:
+        """The labels, once released."""
+        names = self.runner.task.class_names
+        answers = await self.jobs.answers(querier.name, identifier)
+        return Labels(classes=list(names), labels=_labels(names, answers))
+
+    async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
+        """The last batches of this querier, the newest first."""
+        found = await self.jobs.recent(querier.name, limit)
+        return [await self._recent_batch(querier, identifier) for identifier in found]
+
+    async def _recent_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
+        """Read once when it is over: a page asks often, and a receipt may be long."""
+        if identifier not in self._ended:
+            found = await self._read_batch(querier, identifier)
+            is_over = found.state.stage in (Stage.RELEASED, Stage.ABORTED)
+            has_its_end = not found.times or found.times[-1].stage is found.state.stage
+            if not is_over or not has_its_end:
+                return found
+            self._ended[identifier] = found
+            if len(self._ended) > _MOST_ENDED:
+                self._ended.popitem(last=False)
+        return self._ended[identifier]
+
+    async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
+        state = await self.state(querier, identifier)
+        times = self._views.of(querier.name).hub.stage_times.of(state.batch or "")
+        answers: Sequence[Answer] = ()
+        if state.stage is Stage.RELEASED:
+            answers = (await self.jobs.answers(querier.name, identifier))[:FEW_LABELS]
+        return RecentBatch(
+            state=state,
+            times=[StageTime(stage=Stage(stage), at=at) for stage, at in times.items()],
+            labels=_labels(self.runner.task.class_names, answers),
+        )
+
+    async def transcript(self, querier: Querier, identifier: JobId) -> bytes:
+        """Everything needed to check a release, with all ballots: for auditors."""
+        querier.require_transcripts()
+        return await self.jobs.transcript(querier.name, identifier)
+
+    async def verification(
+        self, querier: Querier, identifier: JobId, is_gone: IsGone
+    ) -> Verification:
+        """Check the receipt of a batch here, which proves nothing to the querier."""
+        receipt = await self.jobs.receipt(querier.name, identifier)
+        check = functools.partial(check_receipt, receipt, insecure_testing=self._insecure_testing)
+        return await self._verifications.find(identifier, check, is_gone)
+
+    async def plan(self, question: PlanQuestion, is_gone: IsGone) -> PlannedNoise:
+        """One family of noise for a federation that might be."""
+        return await self._plans.find(question, functools.partial(plan_noise, question), is_gone)
+
+    async def follow(self, querier: Querier, identifier: JobId) -> StreamingResponse:
+        """The events of one batch, to its end."""
+        batch = (await self.jobs.status(querier.name, identifier)).batch
+        name = None if batch is None else batch.hex()
+
+        async def ended() -> bool:
+            return (await self.jobs.status(querier.name, identifier)).is_over
+
+        def is_of_batch(event: Event) -> bool:
+            return isinstance(event, BatchEvent) and event.batch == name
+
+        own = self._views.of(querier.name).hub
+        return stream_events(own, is_wanted=is_of_batch, is_over=ended)
+
+
+def _labels(names: Sequence[str], answers: Sequence[Answer]) -> list[Label]:
+    return [
+        Label(
+            label=None if each.label is None else names[each.label],
+            counts=list(each.counts),
+            flagged=each.is_flagged,
+        )
+        for each in answers
+    ]
+
+
+def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:
+    if (batch.rows is None) == (batch.records is None):
+        raise InputError("give either rows or records, not both and not neither")
+    if batch.rows is not None:
+        for place, row in enumerate(batch.rows):
+            if len(row) != len(features):
+                raise InputError(
+                    f"row {place} has {len(row)} numbers; the task has {len(features)} features"
+                )
+        return batch.rows
+    records = batch.records or []
+    for place, record in enumerate(records):
+        for name in record.keys() ^ set(features):
+            word = "unknown" if name in record else "missing"
+            raise InputError(f"record {place}: feature {name!r} is {word}; see /api/task")
+    return [[record[name] for name in features] for record in records]
+
+
+def _state(identifier: JobId, status: JobStatus) -> BatchState:
+    return BatchState(
+        id=identifier.hex(),
+        stage=status.stage,
+        rows=status.rows,
+        charged=status.charged,
+        batch=None if status.batch is None else status.batch.hex(),
+        ballots=status.ballots,
+        endorsements=status.endorsements,
+        shares=status.shares,
+        reason=status.reason,
+        missing=list(status.missing),
+        culprits=list(status.culprits),
+    )
+
+
+def describe_task(task: Task) -> TaskTerms:
+    """The terms of a task, for people."""
+    trust = task.trust
+    return TaskTerms(
+        name=task.name,
+        task_id=task.task_id.hex(),
+        classes=list(task.class_names),
+        features=list(task.features),
+        teachers=trust.teachers,
+        colluders=trust.colluders,
+        dropouts=trust.dropouts,
+        threshold=trust.threshold,
+        ballots_needed=trust.ballots_needed,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        queries=task.queries,
+        noise=task.noise.name,
+        variance=task.noise.variance,
+        abstain_below=task.abstain_below,
+        modulus_bits=task.plaintext_bits // task.s,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def epsilon_spent(task: Task, charged: int) -> float:
+    """The ε that so many queries of a task cost at its δ."""
+    if charged == 0:
+        return 0.0
+    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    return min(task.epsilon, account([spending], task.delta))

@@ -1,0 +1,317 @@
+"""Jobs: what a querier asked for, from rows to labels.
+
+A job is a table of rows under a key that the querier chose. Rows that were released before are
+answered from the store, for free; the others go out as one batch. The job is stored before its
+batch starts, so that the same rows under the same key, sent again after any crash, are the same
+job and are charged once. Allowances here keep queriers apart; the budget itself is the teachers'.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from dppp.errors import (
+    AllowanceExceeded,
+    BatchAborted,
+    JobChanged,
+    JobUnknown,
+    NotReleased,
+    TooManyRows,
+)
+from dppp.protocol.aggregator import Aggregator, stored_transcript
+from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.messages import (
+    MOST_QUERIES,
+    NONCE_BYTES,
+    BatchId,
+    BatchRequest,
+    Query,
+    batch_id,
+    input_digest,
+    query_id,
+)
+from dppp.protocol.receipt import Receipt
+from dppp.protocol.release import Answer
+from dppp.protocol.wire import decode, encode, kind_of
+from dppp.service.batches.events import STAGES, Stage
+from dppp.service.batches.runner import BatchRunner, Clock
+from dppp.service.broker import frames
+from dppp.service.gateway.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
+
+Dispatch = Callable[[BatchRequest], Awaitable[object]]
+"""Stores the request of a batch and starts it; whatever fails before that stores nothing."""
+
+_JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
+_LOOK_BACK = 2_000
+"""Things put by others in the time that one may take to commit, a minute at the very most."""
+
+_FLOAT_BYTES = 8
+_MORE_QUERY_BYTES = 64
+"""Of a query beside its numbers: nonce, names, lengths."""
+
+_MOST_READ = 8
+"""Batches whose answers are kept as they were read last: they are asked for again and again."""
+
+
+class Jobs:
+    """All jobs of a gateway. Several gateways may share the store."""
+
+    def __init__(
+        self,
+        *,
+        runner: BatchRunner,
+        store: BatchStore,
+        allowances: Mapping[str, int],
+        dispatch: Dispatch | None = None,
+        deadline_seconds: int = 600,
+        clock: Clock = time.time,
+    ) -> None:
+        """`allowances` are the queries that each querier may spend in all."""
+        self.task = runner.task
+        self._runner = runner
+        self._store = store
+        self._allowances = allowances
+        self._dispatch = dispatch or runner.submit
+        self._deadline_seconds = deadline_seconds
+        self._clock = clock
+        self._charged: Counter[str] = Counter()
+        self._recent: defaultdict[str, deque[JobId]] = defaultdict(
+            lambda: deque(maxlen=MOST_RECENT)
+        )
+        self._counted: set[int] = set()  # positions; of the last ones only
+        self._owners: dict[BatchId, str] = {}  # no more than the task has queries
+        self._turn = asyncio.Lock()
+        self._counting = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._read: OrderedDict[BatchId, tuple[Answer, ...]] = OrderedDict()
+
+    async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
+        """Take a job, or find it under its key; returns when it is stored and under way."""
+        inputs = encode_inputs(rows, len(self.task.features))
+        if len(inputs) > MOST_QUERIES:
+            raise TooManyRows(f"{len(inputs):,} rows; a job has {MOST_QUERIES:,} at most: split it")
+        identifier = job_id(querier, key)
+        async with self._turn:  # counting and charging belong together
+            job = await self._find(identifier) or await self._new(
+                identifier, querier, inputs, fresh=fresh
+            )
+        if job.digests != tuple(map(input_digest, inputs)):
+            raise JobChanged("this key belongs to a job with other rows; choose a new key")
+        if job.charged and await self._get(job.batch, _REQUEST) is None:
+            await self._start(job, inputs)
+        return identifier
+
+    async def status(self, querier: str, identifier: JobId) -> JobStatus:
+        """How far a job of this querier is."""
+        job = await self._own(querier, identifier)
+        status = JobStatus(
+            stage=Stage.VOTES, rows=len(job.digests), charged=job.charged, batch=job.batch
+        )
+        if not job.charged:
+            return replace(status, stage=Stage.RELEASED, batch=None)
+        found = await self._runner.ask(Aggregator.progress, job.batch)
+        if found is None:
+            return await self._status_from_store(job, status)
+        return replace(
+            status,
+            stage=STAGES[found.phase],
+            ballots=len(found.voters),
+            endorsements=len(found.endorsers),
+            shares=len(found.sharers),
+        )
+
+    async def answers(self, querier: str, identifier: JobId) -> tuple[Answer, ...]:
+        """The answer to each row; raises while there is none, and if there will be none."""
+        job = await self._own(querier, identifier)
+        new: tuple[Answer, ...] = ()
+        if job.charged:
+            new = await self._read_answers(job)
+        places = list(zip(job.digests, job.positions, strict=True))
+        old = [digest for digest, position in places if position == KNOWN]
+        known = await self._runner.ask(_known_among, old)
+        if len(known) < len(set(old)):  # released by another aggregator, and not heard of here
+            await self._runner.ask(Aggregator.recall)
+            known = await self._runner.ask(_known_among, old)
+        return tuple(
+            known[digest] if position == KNOWN else new[position] for digest, position in places
+        )
+
+    async def receipt(self, querier: str, identifier: JobId) -> bytes:
+        """The receipt of the batch of this job, as it is in the store."""
+        return await self._released(await self._own_batch(querier, identifier))
+
+    async def transcript(self, querier: str, identifier: JobId) -> bytes:
+        """The transcript of the batch of this job: its receipt, and all ballots."""
+        job = await self._own_batch(querier, identifier)
+        await self._released(job)
+        transcript = await asyncio.to_thread(stored_transcript, self._store, job.batch)
+        assert transcript is not None, "a batch with a receipt has a list"
+        return transcript.to_bytes()
+
+    async def charged(self, querier: str | None = None) -> int:
+        """Queries spent by a querier, or by all."""
+        await self._catch_up()
+        return sum(self._charged.values()) if querier is None else self._charged[querier]
+
+    async def recent(self, querier: str, limit: int) -> list[JobId]:
+        """The last jobs of a querier, the newest first."""
+        await self._catch_up()
+        return list(reversed(self._recent[querier]))[:limit]
+
+    async def owner_of(self, batch: BatchId) -> str | None:
+        """The querier whose job a batch is, also if another gateway took the job."""
+        if batch not in self._owners:
+            await self._catch_up()
+        return self._owners.get(batch)
+
+    async def left(self, querier: str) -> int:
+        """Queries that this querier may still spend."""
+        of_task = self.task.queries - await self.charged()
+        return min(of_task, self._allowances[querier] - self._charged[querier])
+
+    async def _new(
+        self, identifier: JobId, querier: str, inputs: Sequence[bytes], *, fresh: bool
+    ) -> Job:
+        digests = tuple(map(input_digest, inputs))
+        known = {} if fresh else await self._runner.ask(_known_among, digests)
+        new = list(dict.fromkeys(each for each in digests if each not in known))
+        self._require_carriable(len(new))
+        await self._require_allowed(querier, len(new))
+        places = {digest: position for position, digest in enumerate(new)}
+        by_digest = dict(zip(digests, inputs, strict=True))
+        queries = [
+            Query(nonce=secrets.token_bytes(NONCE_BYTES), input=by_digest[each]) for each in new
+        ]
+        ids = [query_id(self.task.task_id, query) for query in queries]
+        job = Job(
+            querier=querier,
+            digests=digests,
+            positions=tuple(places.get(each, KNOWN) for each in digests),
+            nonces=tuple(query.nonce for query in queries),
+            deadline=int(self._clock()) + self._deadline_seconds,
+            batch=batch_id(self.task.task_id, ids),
+        )
+        stored = await asyncio.to_thread(self._store.put_once, identifier, _JOB, encode(job))
+        job = decode(stored, Job)
+        self._note_owner(job)  # before its batch starts and is told of
+        return job
+
+    async def _start(self, job: Job, inputs: Sequence[bytes]) -> None:
+        request = job.request(inputs, self.task.task_id)
+        if self._clock() <= job.deadline:
+            await self._dispatch(request)
+
+    def _require_carriable(self, queries: int) -> None:
+        """Before anything is charged: a list that cannot be sent would abort the batch."""
+        task = self.task
+        of_all = task.answer_bytes(queries) * task.trust.teachers
+        of_rows = queries * (_FLOAT_BYTES * len(task.features) + _MORE_QUERY_BYTES)
+        if queries and max(of_all, of_rows) > frames.MOST_BYTES:
+            raise TooManyRows(
+                f"{queries:,} new rows would make messages of {max(of_all, of_rows):,} bytes, and "
+                f"{frames.MOST_BYTES:,} can be sent; send fewer rows at once"
+            )
+
+    async def _require_allowed(self, querier: str, wanted: int) -> None:
+        left = await self.left(querier)
+        if wanted > left:
+            raise AllowanceExceeded(
+                f"{wanted:,} new queries were asked for and {max(left, 0):,} are left for "
+                f"{querier}; ask for fewer, or for rows that were released before"
+            )
+
+    async def _status_from_store(self, job: Job, status: JobStatus) -> JobStatus:
+        stored = await self._get(job.batch, _OUTCOME)
+        if stored is not None and kind_of(stored) == Abort.KIND:
+            outcome = decode(stored, Abort)
+            return replace(
+                status,
+                stage=Stage.ABORTED,
+                reason=outcome.reason,
+                missing=outcome.missing,
+                culprits=outcome.culprits,
+            )
+        if stored is not None:
+            return replace(status, stage=Stage.RELEASED)
+        if await self._get(job.batch, _LIST) is not None:
+            return replace(status, stage=Stage.ENDORSEMENTS)
+        if await self._get(job.batch, _REQUEST) is None and self._clock() > job.deadline:
+            reason = "it was not started before its deadline; nothing was charged by any teacher"
+            return replace(status, stage=Stage.ABORTED, reason=reason)
+        return status
+
+    async def _released(self, job: Job) -> bytes:
+        """The receipt as it is in the store."""
+        stored = await self._get(job.batch, _OUTCOME)
+        if stored is None:
+            raise NotReleased("this job is still under way; ask for its status, and again later")
+        if kind_of(stored) == Abort.KIND:
+            outcome = decode(stored, Abort)
+            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
+        return stored
+
+    async def _read_answers(self, job: Job) -> tuple[Answer, ...]:
+        """One receipt at a time, and not in the aggregator's thread, where batches wait."""
+        async with self._reading:
+            if job.batch not in self._read:
+                stored = await self._released(job)
+                receipt = await asyncio.to_thread(decode, stored, Receipt)
+                await self._runner.ask(Aggregator.learn, receipt)
+                self._read[job.batch] = receipt.answers
+                if len(self._read) > _MOST_READ:
+                    self._read.popitem(last=False)
+            return self._read[job.batch]
+
+    async def _own(self, querier: str, identifier: JobId) -> Job:
+        job = await self._find(identifier)
+        if job is None or job.querier != querier:
+            raise JobUnknown("there is no such job of yours; look at its id, and at your token")
+        return job
+
+    async def _own_batch(self, querier: str, identifier: JobId) -> Job:
+        job = await self._own(querier, identifier)
+        if not job.charged:
+            raise NotReleased("all rows of this job were released before, so it has no batch")
+        return job
+
+    def _note_owner(self, job: Job) -> None:
+        if job.charged:  # one that costs nothing has no batch, and the same id as all such
+            self._owners[job.batch] = job.querier
+
+    async def _find(self, identifier: JobId) -> Job | None:
+        stored = await self._get(identifier, _JOB)
+        return None if stored is None else decode(stored, Job)
+
+    async def _get(self, key: bytes, kind: str) -> bytes | None:
+        return await asyncio.to_thread(self._store.get, key, kind)
+
+    async def _catch_up(self) -> None:
+        """Count the jobs that were stored since last time, by whatever gateway.
+
+        One that was slow to commit appears among those that were counted, so look back a little.
+        """
+        async with self._counting:
+            start = max(0, max(self._counted, default=0) - _LOOK_BACK)
+            for position, key in await asyncio.to_thread(self._store.put_since, _JOB, start):
+                if position in self._counted:
+                    continue
+                job = await self._find(JobId(key))
+                assert job is not None, "it was put"
+                self._charged[job.querier] += job.charged
+                self._recent[job.querier].append(JobId(key))
+                self._note_owner(job)
+                self._counted.add(position)
+            self._counted = {each for each in self._counted if each >= start}
+
+
+def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:
+    """What was released before of these inputs."""
+    found = {digest: aggregator.known_answer(digest) for digest in digests}
+    return {digest: answer for digest, answer in found.items() if answer is not None}

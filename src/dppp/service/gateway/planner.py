@@ -1,0 +1,96 @@
+"""One family of noise for a federation that might be: what the sliders of the page ask for.
+
+The same calibration and the same accuracies as `dppp plan` and `dppp calibrate --compare`. One
+question is one family, so that each answer takes about a second and is drawn when it comes; noise
+too wide for that is refused, or for the paper's formulas told by its variance alone.
+"""
+
+import math
+
+from dppp.errors import InputError
+from dppp.learning.win_probability import ExpectedMargin, accuracy_of, accuracy_without_noise
+from dppp.privacy.calibration import calibrate_for
+from dppp.privacy.certificate import Certificate, Promise
+from dppp.privacy.noise import Binomial, DiscreteGaussian, noise_of_all
+from dppp.privacy.paper_bounds import analytic_gaussian_sigma, theorem_1_tosses
+from dppp.privacy.trust import Trust
+from dppp.service.gateway.schemas import PlannedNoise, PlanQuestion
+
+_WIDEST_VARIANCE = 150_000
+"""Of noise that is worked out exactly; a tally of a thousand votes would say nothing under it."""
+
+
+def plan_noise(question: PlanQuestion) -> PlannedNoise:
+    """What this family means for privacy and accuracy."""
+    trust = Trust(
+        teachers=question.teachers, colluders=question.colluders, dropouts=question.dropouts
+    )
+    promise = Promise(
+        epsilon=question.epsilon,
+        delta=question.delta,
+        queries=question.queries,
+        classes=question.classes,
+    )
+    margin = ExpectedMargin(margin=question.margin, classes=question.classes)
+    variance = _variance_to_expect(question)
+    if variance <= _WIDEST_VARIANCE:
+        calibration = question.calibration
+        certificate = calibrate_for(question.noise, promise, trust, calibration=calibration)
+        return _worked_out(certificate, margin)
+    if question.calibration == "exact":
+        raise InputError(
+            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those of "
+            f"{trust.teachers} teachers; raise epsilon or delta, or ask less"
+        )
+    return _too_wide(question, trust, variance, margin)
+
+
+def _variance_to_expect(question: PlanQuestion) -> float:
+    """Without composing anything: the paper's formulas, or continuous Gaussian noise."""
+    if question.calibration == "exact":
+        sensitivity = math.sqrt(2 * question.queries)
+        return analytic_gaussian_sigma(question.epsilon, question.delta, sensitivity) ** 2
+    epsilon, delta = question.epsilon / question.queries, question.delta / question.queries
+    if question.noise == Binomial.name:
+        return theorem_1_tosses(epsilon, delta) / 4
+    if question.noise == DiscreteGaussian.name:
+        return analytic_gaussian_sigma(epsilon, delta, 1.0) ** 2
+    raise InputError(f"the paper has no calibration for {question.noise} noise; use exact")
+
+
+def _worked_out(certificate: Certificate, margin: ExpectedMargin) -> PlannedNoise:
+    trust = certificate.trust
+    races = margin.races(trust.teachers)
+    tally = noise_of_all(certificate.noise, trust.teachers)
+    return PlannedNoise(
+        noise=certificate.noise.name,
+        calibration=certificate.calibration,
+        honest_shares=trust.honest_shares,
+        threshold=trust.threshold,
+        variance=certificate.noise.variance,
+        tally_variance=tally.variance,
+        promised_delta=certificate.promise.delta,
+        exact_delta=certificate.exact_delta,
+        is_certified=certificate.certified,
+        accuracy=accuracy_of(races, tally),
+        accuracy_without_noise=accuracy_without_noise(races),
+    )
+
+
+def _too_wide(
+    question: PlanQuestion, trust: Trust, variance: float, margin: ExpectedMargin
+) -> PlannedNoise:
+    """The paper's noise for many queries, which it divides its ε by: far too much of it."""
+    return PlannedNoise(
+        noise=question.noise,
+        calibration=question.calibration,
+        honest_shares=trust.honest_shares,
+        threshold=trust.threshold,
+        variance=variance,
+        tally_variance=variance * trust.teachers / trust.honest_shares,
+        promised_delta=question.delta,
+        exact_delta=None,
+        is_certified=False,
+        accuracy=None,
+        accuracy_without_noise=accuracy_without_noise(margin.races(trust.teachers)),
+    )

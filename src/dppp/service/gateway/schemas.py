@@ -1,0 +1,205 @@
+"""What goes over HTTP between a querier and the gateway, as OpenAPI describes it."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from dppp.service.batches.events import Stage
+from dppp.service.gateway.job import MOST_RECENT
+
+Row = Annotated[list[FiniteFloat], Field(description="A number for each feature, in order.")]
+
+FEW_LABELS = 5
+"""Labels of a batch in a list of batches; all of them are at /api/batches/…/labels."""
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Problem(BaseModel):
+    """Why a request was refused, and what to do."""
+
+    detail: str
+
+
+class NewBatch(_Sent):
+    """Rows to label: `rows` in the order of the task's features, or `records` by their names."""
+
+    rows: list[Row] | None = Field(default=None, min_length=1)
+    records: list[dict[str, FiniteFloat]] | None = Field(default=None, min_length=1)
+    classes: list[str] | None = Field(
+        default=None, description="The classes that you count on; refused unless the task has them."
+    )
+    fresh: bool = Field(
+        default=False, description="Ask anew about rows that were released before, at a charge."
+    )
+
+
+class BatchState(BaseModel):
+    """How far a batch is. `batch` is null if every row had been released before."""
+
+    id: str
+    stage: Stage
+    rows: int
+    charged: int
+    batch: str | None
+    ballots: int
+    endorsements: int
+    shares: int
+    reason: str | None
+    missing: list[int]
+    culprits: list[int]
+
+
+class Label(BaseModel):
+    """A label, null for an abstention, with the noisy counts that it comes from.
+
+    `flagged`: votes and noise by the rules hardly ever give such counts, so somebody may have
+    cast more than a vote.
+    """
+
+    label: str | None
+    counts: list[int]
+    flagged: bool
+
+
+class Labels(BaseModel):
+    """A label for each row."""
+
+    classes: list[str]
+    labels: list[Label]
+
+
+class StageTime(BaseModel):
+    """When a batch reached a stage, in seconds since 1970."""
+
+    stage: Stage
+    at: float
+
+
+class RecentBatch(BaseModel):
+    """A batch of yours: how far it is, when it got there, and its first few labels."""
+
+    state: BatchState
+    times: list[StageTime] = Field(description="As far as this process saw it itself.")
+    labels: list[Label] = Field(description=f"The first {FEW_LABELS}, once released.")
+
+
+class Verification(BaseModel):
+    """What the aggregator found when it checked its own receipt: check it yourself as well."""
+
+    is_verified: bool
+    checks: list[str] = Field(description="Those that hold, in their order.")
+    ballots: int
+    endorsements: int = Field(description="Teachers who signed the list of ballots.")
+    reason: str | None
+    command: str = Field(description="What to run on the receipt, on your own machine.")
+
+
+class Examples(BaseModel):
+    """Rows to try the task with, if the aggregator has any to show."""
+
+    rows: list[Row]
+
+
+class RecentQuestion(BaseModel):
+    """How many of the last batches to list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: int = Field(default=20, ge=1, le=MOST_RECENT)
+
+
+class PlanQuestion(BaseModel):
+    """A federation that might be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    teachers: int = Field(ge=2, le=1_000)
+    colluders: int = Field(ge=0, le=1_000)
+    dropouts: int = Field(ge=0, le=1_000)
+    epsilon: float = Field(ge=0.05, le=32)
+    delta: float = Field(ge=1e-10, le=0.1)
+    queries: int = Field(ge=1, le=1_000)
+    classes: int = Field(ge=2, le=100)
+    margin: float = Field(ge=0.01, le=1, description="Lead of the winner, as a part of all votes.")
+    noise: Literal["skellam", "polya", "binomial", "discrete-gaussian"]
+    calibration: Literal["exact", "paper"] = "exact"
+
+
+class PlannedNoise(BaseModel):
+    """One family of noise: what it promises, what it delivers, and how often the label is right."""
+
+    noise: str
+    calibration: str
+    honest_shares: int
+    threshold: int
+    variance: float = Field(description="Of the honest shares, per class.")
+    tally_variance: float = Field(description="Of the shares of all teachers, per class.")
+    promised_delta: float
+    exact_delta: float | None = Field(description="Null where it is too wide to be worked out.")
+    is_certified: bool
+    accuracy: float | None
+    accuracy_without_noise: float
+
+
+class TaskTerms(BaseModel):
+    """What all parties agreed on."""
+
+    name: str
+    task_id: str
+    classes: list[str]
+    features: list[str]
+    teachers: int
+    colluders: int
+    dropouts: int
+    threshold: int
+    ballots_needed: int
+    epsilon: float
+    delta: float
+    queries: int
+    noise: str
+    variance: float
+    abstain_below: int | None
+    modulus_bits: int
+
+
+class Budget(BaseModel):
+    """Queries and ε at the task's δ: of the task, and what you may still spend of it."""
+
+    queries: int
+    charged: int
+    left: int
+    epsilon: float
+    epsilon_spent: float
+    delta: float
+    yours: int
+    left_to_you: int
+
+
+class Rights(BaseModel):
+    """What your token may do."""
+
+    name: str
+    queries: int = Field(description="That you may spend in all; /api/budget says what is left.")
+    transcripts: bool = Field(description="Whether you may fetch full transcripts.")
+
+
+class TeacherView(BaseModel):
+    """One teacher: whether it is online, and how it took part in your own batches. No votes."""
+
+    teacher: int
+    name: str
+    is_online: bool
+    answered_at: float | None = Field(description="When its last ballot on a batch of yours came.")
+    ballots: int = Field(description="On batches of yours, since this gateway started.")
+    missed: int = Field(description="Batches of yours without a ballot of it, as long.")
+    has_missed_last: bool
+
+
+class Health(BaseModel):
+    """Whether this gateway can do its work."""
+
+    status: str
+    teachers_online: int

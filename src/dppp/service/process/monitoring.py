@@ -1,0 +1,54 @@
+"""Health and metrics over HTTP, for an operator's own monitoring; on an address of its own."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from dppp.service.process.listening import listen
+
+
+def make_monitor(registry: CollectorRegistry, is_healthy: Callable[[], bool]) -> Starlette:
+    """/health (200 or 503) and /metrics in Prometheus' format."""
+
+    async def health(_: Request) -> JSONResponse:
+        well = is_healthy()
+        return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503)
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(routes=[Route("/health", health), Route("/metrics", metrics)])
+
+
+class _QuietServer(uvicorn.Server):
+    """Leaves signals to whoever runs the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Monitor:
+    """Serves a monitor while in its ``async with`` block; nothing without an address."""
+
+    def __init__(self, app: Starlette, address: str | None) -> None:
+        self._server = _QuietServer(uvicorn.Config(app, log_config=None, lifespan="off"))
+        self._listening = None if address is None else listen(address)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Monitor":
+        if self._listening is not None:
+            self._serving = asyncio.create_task(self._server.serve([self._listening]))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._serving is not None:
+            self._server.should_exit = True
+            await self._serving

@@ -1,0 +1,1 @@
+"""The querier's room: asks a gateway, waits, checks what it gets."""

@@ -1,0 +1,1 @@
+"""What must survive on disk or in PostgreSQL: teachers' ledgers, aggregators' batches, files."""

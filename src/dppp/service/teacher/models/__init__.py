@@ -1,0 +1,1 @@
+"""An organisation's own models: loaded from files, or called over HTTP."""

@@ -1,0 +1,146 @@
+"""`dppp teacher run`: a teacher's process, from its configuration to a graceful stop."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dppp.errors import FederationError
+from dppp.learning.models import as_predict
+from dppp.paillier.blinding import BlindingTable
+from dppp.paillier.blinding_pool import BlindingPool
+from dppp.protocol.signing import signer_of
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict
+from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
+from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
+from dppp.service.ceremony.home import Home
+from dppp.service.process.certificate_watch import CertificateWatch
+from dppp.service.process.config import (
+    CallableModel,
+    HttpModel,
+    OnnxModel,
+    PickleModel,
+    SkopsModel,
+    TeacherConfig,
+    TorchModel,
+)
+from dppp.service.process.monitoring import Monitor, make_monitor
+from dppp.service.stores.ledgers import open_ledger
+from dppp.service.teacher.metrics import TeacherMetrics
+from dppp.service.teacher.models.http import load_http
+from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
+from dppp.service.teacher.models.pickled import load_pickle
+from dppp.service.teacher.station import TeacherStation
+
+log = logging.getLogger("dppp.teacher")
+
+_READY_BLINDINGS = 64
+
+
+def run_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> None:
+    """Run until SIGTERM or SIGINT; what is in work then is finished and stored."""
+    home = Home(folder=config.home)
+    federation = read_federation(config.federation, read_hash(config.federation_hash))
+    predict = load_model(config, federation.task.class_names, allow_pickle=allow_pickle)
+    with _teacher(config, home, federation, predict) as teacher:
+        asyncio.run(_serve(config, home, federation, teacher))
+
+
+def load_model(
+    config: TeacherConfig, class_names: tuple[str, ...], *, allow_pickle: bool
+) -> Predict:
+    """The model of a configuration, ready to vote on the task's classes."""
+    match config.model:
+        case SkopsModel() as model:
+            return as_predict(load_skops(model.path, model.trusted_types), class_names)
+        case OnnxModel() as model:
+            return load_onnx(model.path, class_names)
+        case TorchModel() as model:
+            module = load_torch(model.path, model.class_name, model.arguments)
+            return as_predict(module, class_names)
+        case CallableModel() as model:
+            return as_predict(load_callable(model.import_name), class_names)
+        case HttpModel() as model:
+            return as_predict(load_http(model.url, model.timeout_seconds), class_names)
+        case PickleModel() as model:
+            return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
+
+
+@contextmanager
+def _teacher(
+    config: TeacherConfig, home: Home, federation: FederationFile, predict: Predict
+) -> Iterator[Teacher]:
+    name = home.request().name
+    index = federation.index_of(name)
+    table = BlindingTable(federation.public)
+    with (
+        open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
+        BlindingPool(table, capacity=_READY_BLINDINGS, random_bytes=os.urandom) as pool,
+    ):
+        accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
+        if federation.task.task_id not in accepted:
+            raise FederationError(
+                "the ledger has not accepted this task; look at its terms with `dppp federation`, "
+                "then run `dppp teacher accept`"
+            )
+        yield Teacher(
+            index=index,
+            task=federation.task,
+            public=federation.public,
+            key_share=home.unsealed_share(federation),
+            signer=signer_of(home.signing_key()),
+            ledger=ledger,
+            predict=predict,
+            draw_blinding=pool.take,
+            note=lambda remark: log.warning("model", extra={"reason": remark}),
+        )
+
+
+async def _serve(
+    config: TeacherConfig, home: Home, federation: FederationFile, teacher: Teacher
+) -> None:
+    access = BrokerAccess(
+        servers=tuple(config.broker.servers),
+        tls=home.tls_context(),
+        nats_seed=home.nats_seed(),
+        name=f"teacher {teacher.index}",
+    )
+    metrics = TeacherMetrics()
+    metrics.queries_left.set(teacher.queries_left)
+    watch = CertificateWatch(home.certificate(), log)
+    watch.show_in(metrics.registry)
+    station = TeacherStation(
+        teacher=teacher,
+        broker=Broker(access),
+        subjects=Subjects(federation.subject_prefix),
+        metrics=metrics,
+    )
+    monitor = make_monitor(metrics.registry, lambda: station.is_healthy)
+    stop = stop_event()
+    async with Monitor(monitor, config.monitoring.listen):
+        watching = asyncio.create_task(watch.run())
+        running = asyncio.create_task(_run_until(station, stop))
+        waiting = asyncio.create_task(stop.wait())
+        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if not station.is_started:  # still looking for the broker
+            running.cancel()
+        await asyncio.gather(running, return_exceptions=not station.is_started)
+        waiting.cancel()
+        watching.cancel()
+
+
+async def _run_until(station: TeacherStation, stop: asyncio.Event) -> None:
+    async with station:
+        await stop.wait()
+
+
+def stop_event() -> asyncio.Event:
+    """Set by SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

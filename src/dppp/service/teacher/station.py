@@ -1,0 +1,177 @@
+"""A teacher on the broker: dials out, answers what it may, says that it is here.
+
+One message at a time goes to the teacher (protocol/teacher.py), in a thread of its own; a message
+that is waiting or in work already is not queued twice. A refusal is logged at home, and silence on
+the wire.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from nats.aio.msg import Msg
+
+from dppp.errors import DpppError, LedgerError, WireError
+from dppp.protocol.messages import BallotList, BatchRequest, CertifiedList, ProofRequest
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.wire import kind_of
+from dppp.service.broker.connection import PRESENCE, Broker, Subjects
+from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.process.log_throttle import Sparingly
+from dppp.service.teacher.metrics import TeacherMetrics
+
+log = logging.getLogger("dppp.teacher")
+
+_PRESENCE_SECONDS = 3
+_MOST_WAITING = 256
+_KINDS = (BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND, ProofRequest.KIND)
+_WORKER = re.compile(r"[0-9a-f]{16}")
+
+
+class TeacherStation:
+    """Runs a teacher until it is stopped. Use it in an ``async with`` block."""
+
+    def __init__(
+        self,
+        *,
+        teacher: Teacher,
+        broker: Broker,
+        subjects: Subjects,
+        metrics: TeacherMetrics,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._teacher = teacher
+        self._broker = broker
+        self._subjects = subjects
+        self._metrics = metrics
+        self._clock = clock
+        self._reassembly = {subject: Reassembly() for subject in self._inbound}
+        self._waiting: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue(_MOST_WAITING)
+        self._waiting_bytes = 0
+        self._drops = Sparingly()
+        self._in_work: set[tuple[bytes, str]] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
+        self._loops: list[asyncio.Task[None]] = []
+        self._is_ledger_usable = True
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the broker was reached, so that there may be something in work."""
+        return bool(self._loops)
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the teacher can answer: broker in reach, ledger usable, nothing stopped."""
+        is_running = bool(self._loops) and not any(loop.done() for loop in self._loops)
+        return is_running and self._is_ledger_usable and self._broker.is_connected
+
+    async def __aenter__(self) -> "TeacherStation":
+        await self._broker.connect()
+        for subject in self._inbound:
+            await self._broker.subscribe(subject, self._take)
+        self._loops = [
+            asyncio.create_task(self._answer_all()),
+            asyncio.create_task(self._say_present()),
+        ]
+        log.info("teacher ready", extra={"teacher": self._teacher.index})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._thread.shutdown(wait=True)  # an answer in work is finished, and stored
+        await self._broker.close()
+        log.info("teacher stopped", extra={"teacher": self._teacher.index})
+
+    @property
+    def _inbound(self) -> tuple[str, str]:
+        return self._subjects.to(self._teacher.index), self._subjects.all
+
+    async def _take(self, message: Msg) -> None:
+        try:
+            frame = read_frame(message.data)
+            if frame.addressed and self._teacher.index not in frame.addressed:
+                return
+            data = self._reassembly[message.subject].take(frame)
+        except WireError as error:
+            self._drop(str(error))
+            return
+        if data is not None:
+            self._queue(data, message.reply)
+
+    def _queue(self, data: bytes, worker: str) -> None:
+        if not _WORKER.fullmatch(worker):
+            self._drop("it does not say whom to answer")
+            return
+        key = (hashlib.sha256(data).digest(), worker)
+        if key in self._in_work:
+            return
+        is_too_much = self._waiting_bytes + len(data) > MOST_BYTES and not self._waiting.empty()
+        if is_too_much or self._waiting.full():
+            self._drop("too many are waiting")
+            return
+        self._waiting.put_nowait((data, worker))
+        self._waiting_bytes += len(data)
+        self._in_work.add(key)
+
+    def _drop(self, reason: str) -> None:
+        self._metrics.dropped.inc()
+        if times := self._drops.times("message"):
+            log.warning("message dropped", extra={"reason": reason, "times": times})
+
+    async def _answer_all(self) -> None:
+        while True:
+            data, worker = await self._waiting.get()
+            self._waiting_bytes -= len(data)
+            answer = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._answer, data
+            )
+            self._in_work.discard((hashlib.sha256(data).digest(), worker))
+            if answer is not None:
+                for frame in split_message(answer):
+                    await self._broker.publish(
+                        self._subjects.answer(self._teacher.index, worker), frame
+                    )
+
+    def _answer(self, data: bytes) -> bytes | None:
+        kind = "unknown"
+        try:
+            if (said := kind_of(data)) in _KINDS:  # what anybody may write makes no new metrics
+                kind = said
+            with self._metrics.seconds.labels(kind).time():
+                answer = self._teacher.handle(data, now=int(self._clock()))
+        except DpppError as error:
+            self._refuse(kind, error)
+            return None
+        except Exception:  # nothing that arrives may stop a teacher
+            log.exception("a message failed", extra={"message_kind": kind})
+            self._metrics.refusals.labels(kind, "Exception").inc()
+            return None
+        self._is_ledger_usable = True
+        self._metrics.answers.labels(kind).inc()
+        log.info("answered", extra={"message_kind": kind, "bytes": len(answer)})
+        if kind == BatchRequest.KIND:
+            with suppress(DpppError):  # the answer counts; the next one will say what is wrong
+                self._metrics.queries_left.set(self._teacher.queries_left)
+        return answer
+
+    def _refuse(self, kind: str, error: DpppError) -> None:
+        self._metrics.refusals.labels(kind, type(error).__name__).inc()
+        extra = {"message_kind": kind, "rule": type(error).__name__, "reason": str(error)}
+        if isinstance(error, LedgerError):
+            self._is_ledger_usable = False
+            log.error("the ledger cannot be used", extra=extra)
+        else:
+            log.warning("refused", extra=extra)
+
+    async def _say_present(self) -> None:
+        subject = self._subjects.answer(self._teacher.index, PRESENCE)
+        while True:
+            await self._broker.publish(subject, b"")
+            await asyncio.sleep(_PRESENCE_SECONDS)

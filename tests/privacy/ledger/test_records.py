@@ -1,0 +1,127 @@
+"""What a ledger's records refuse to be, when made and when read from a store."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.privacy.ledger.ledgers import TEACHER, make_id
+
+from dppp.errors import InputError, LedgerDamaged
+from dppp.privacy.ledger.budget import Budget
+from dppp.privacy.ledger.chain import BEGINNING, Entry, Head, entry_hash
+from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.ledger.records import (
+    Cap,
+    Opening,
+    ReservedTask,
+    canonical_json,
+    decode_record,
+    encode_record,
+)
+from dppp.privacy.ledger.store import MemoryStore
+
+SOME = Budget(epsilon_units=1, delta_units=1)
+
+
+def reserved(**changes: Any) -> ReservedTask:
+    fields = {"task_id": make_id("task"), "queries": 1, "classes": 2, "noise": "{}"}
+    return ReservedTask(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Opening(teacher=""), "1 to 200 characters"),
+        (lambda: Opening(teacher="x" * 201), "1 to 200 characters"),
+        (lambda: Opening(teacher=7), "1 to 200 characters"),  # type: ignore[arg-type]
+        (lambda: Cap(data_id="", budget=SOME), "1 to 200 characters"),
+        (
+            lambda: Cap(data_id="data", budget=Budget(epsilon_units=0, delta_units=1)),
+            "allows nothing",
+        ),
+        (
+            lambda: Cap(data_id="data", budget=Budget(epsilon_units=1, delta_units=0)),
+            "allows nothing",
+        ),
+        (lambda: Budget(epsilon_units=-1, delta_units=1), "epsilon_units must be"),
+        (lambda: Budget(epsilon_units=1, delta_units=1.5), "delta_units must be"),  # type: ignore[arg-type]
+        (lambda: Budget(epsilon_units=True, delta_units=1), "epsilon_units must be"),
+        (lambda: Head(index=-2, hash=bytes(32)), "index of a head"),
+        (lambda: Head(index=True, hash=bytes(32)), "index of a head"),
+        (lambda: Head(index="1", hash=bytes(32)), "index of a head"),  # type: ignore[arg-type]
+        (lambda: Head(index=1, hash=bytes(31)), "32 bytes"),
+        (lambda: Head(index=1, hash="0" * 32), "32 bytes"),  # type: ignore[arg-type]
+        (lambda: reserved(task_id=b""), "1 to 64 bytes"),
+        (lambda: reserved(queries=0), "queries must be a whole number"),
+        (lambda: reserved(queries=True), "queries must be a whole number"),
+        (lambda: reserved(queries=1.0), "queries must be a whole number"),
+        (lambda: reserved(classes=0), "classes must be a whole number"),
+        (lambda: reserved(classes="2"), "classes must be a whole number"),
+    ],
+)
+def test_a_record_that_cannot_be_meant_cannot_be_made(
+    make: Callable[[], object], reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "reason"),
+    [
+        ("gift", b"{}", "kind 'gift' is unknown"),
+        ("opening", canonical_json({"format": 2, "teacher": "x"}), "format 2 is not 1"),
+        ("opening", b"[" * 100_000, "nested without end"),
+    ],
+)
+def test_a_payload_of_no_known_kind_is_not_guessed_at(
+    kind: str, payload: bytes, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        decode_record(kind, payload)
+
+
+def ledger_of(*records: tuple[str, bytes]) -> MemoryStore:
+    """A store whose chain of hashes is right, whatever the records say."""
+    store, head = MemoryStore(), BEGINNING
+    with store.transaction() as transaction:
+        for kind, payload in records:
+            digest = entry_hash(head.hash, head.index + 1, kind, payload)
+            entry = Entry(index=head.index + 1, kind=kind, payload=payload, hash=digest)
+            transaction.append(entry, None)
+            head = entry.head
+    return store
+
+
+OPENING = encode_record(Opening(teacher=TEACHER))
+CAP = encode_record(Cap(data_id="data", budget=SOME))
+
+
+def spoilt(record: tuple[str, bytes], **changes: object) -> tuple[str, bytes]:
+    kind, payload = record
+    return kind, canonical_json({**json.loads(payload), **changes})
+
+
+def test_a_chain_made_by_hand_is_a_ledger() -> None:
+    assert Ledger.open(ledger_of(OPENING, CAP)).head.index == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([CAP], "must begin with the name of its teacher"),
+        ([OPENING, ("gift", b"{}")], "kind 'gift' is unknown"),
+        ([spoilt(OPENING, format=2)], "format 2 is not 1"),
+        ([OPENING, spoilt(CAP, epsilon_units=0)], "allows nothing"),
+        ([OPENING, spoilt(CAP, delta_units=-1)], "delta_units must be"),
+        ([OPENING, ("cap", b"[" * 100_000)], "nested without end"),
+        ([OPENING, CAP, CAP], "repeats an earlier entry"),
+        ([OPENING, OPENING], "repeats an earlier entry"),
+    ],
+)
+def test_a_chain_that_breaks_the_rules_is_damaged_though_its_hashes_are_right(
+    records: list[tuple[str, bytes]], reason: str
+) -> None:
+    with pytest.raises(LedgerDamaged, match=reason):
+        Ledger.open(ledger_of(*records))

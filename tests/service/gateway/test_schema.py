@@ -1,0 +1,93 @@
+"""The gateway keeps to its own OpenAPI description, whatever schemathesis sends it.
+
+Left out are the two streams of events: the one never ends by itself, the other not before its
+batch does. They have tests of their own (test_gateway.py).
+"""
+
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from tests.protocol.small import small
+from tests.service.gateway.served import serve
+
+from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.service.gateway.embedded import embed_gateway
+from dppp.service.gateway.queriers import Querier, make_token
+
+TOKEN, TOKEN_HASH = make_token()
+STREAMS = {("GET", "/api/events"), ("GET", "/api/batches/{batch}/events")}
+OPERATIONS = (
+    ("GET", "/health"),
+    ("GET", "/api/task"),
+    ("GET", "/api/budget"),
+    ("GET", "/api/rights"),
+    ("GET", "/api/teachers"),
+    ("GET", "/api/plan"),
+    ("GET", "/api/examples"),
+    ("POST", "/api/batches"),
+    ("GET", "/api/batches"),
+    ("GET", "/api/batches/{batch}"),
+    ("GET", "/api/batches/{batch}/labels"),
+    ("GET", "/api/batches/{batch}/receipt"),
+    ("GET", "/api/batches/{batch}/transcript"),
+    ("GET", "/api/batches/{batch}/verification"),
+)
+MORE_THAN_A_SCHEMA = {("POST", "/api/batches"), ("GET", "/api/plan")}
+"""Whether a row has the task's features, or N, C and D agree, no schema can say: 422 is right."""
+EXAMPLES = 30
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    embedded = embed_gateway(
+        small(),
+        store=MemoryBatchStore(),
+        queriers=[Querier(name="alice", token_sha256=TOKEN_HASH, queries=100, transcripts=True)],
+        most_rows=30,
+        insecure_testing=True,
+        page=True,
+    )
+    with serve(embedded.app) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def described(address: str) -> schemathesis.BaseSchema:
+    return schemathesis.openapi.from_url(f"{address}/openapi.json")
+
+
+def test_every_operation_but_the_streams_is_tried_here(described: schemathesis.BaseSchema) -> None:
+    found = {
+        (operation.ok().method.upper(), operation.ok().path)
+        for operation in described.get_all_operations()
+    }
+    assert found == {*OPERATIONS, *STREAMS}
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_whatever_is_sent_is_answered_as_described(
+    described: schemathesis.BaseSchema, method: str, path: str, mode: GenerationMode
+) -> None:
+    if mode is GenerationMode.NEGATIVE and path == "/health":
+        return  # it takes nothing, so nothing can be wrong
+    excluded = [positive_data_acceptance] if (method, path) in MORE_THAN_A_SCHEMA else []
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=described[path][method].as_strategy(generation_mode=mode))
+    def send(case: schemathesis.Case) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        case.call_and_validate(headers=headers, excluded_checks=excluded, timeout=120)
+
+    send()
