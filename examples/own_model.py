@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from dppp import Federation, calibrate, deliver_here, found
+from dppp import Federation, calibrate, create_federation, in_process
 from dppp.learning.models import VoteTable, as_predict
 
 classes = ["well", "ill"]
@@ -15,7 +15,7 @@ models = [
     as_predict(lambda inputs: np.where(trained.predict(inputs) == "i", "ill", "well"), classes),
 ] * 5
 certificate = calibrate("auto", epsilon=10, delta=1e-5, teachers=15, queries=2, classes=2)
-parties = found(
+parties = create_federation(
     name="own models",
     class_names=classes,
     features=["temperature", "pulse"],
@@ -23,6 +23,6 @@ parties = found(
     models=models,
     s=1,
 )
-federation = Federation(aggregator=parties.aggregator, deliver=deliver_here(parties.teachers))
+federation = Federation(aggregator=parties.aggregator, deliver=in_process(parties.teachers))
 for answer in federation.ask(rows).answers:
     print(classes[answer.label or 0], answer.counts)

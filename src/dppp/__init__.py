@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dppp.federation import Federation as Federation
-    from dppp.federation import deliver_here as deliver_here
-    from dppp.federation import found as found
+    from dppp.federation import create_federation as create_federation
+    from dppp.federation import in_process as in_process
     from dppp.learning.estimator import PrivateVotingClassifier as PrivateVotingClassifier
     from dppp.learning.student import StudentClassifier as StudentClassifier
     from dppp.privacy.accounting import Spending as Spending
@@ -47,8 +47,8 @@ _HOMES = {
     "account": "dppp.privacy.accounting",
     "calibrate": "dppp.privacy.calibration",
     "delta_at": "dppp.privacy.divergence",
-    "deliver_here": "dppp.federation",
-    "found": "dppp.federation",
+    "in_process": "dppp.federation",
+    "create_federation": "dppp.federation",
     "verify_transcript": "dppp.protocol.transcript",
 }
 

@@ -55,7 +55,7 @@ class FederationChanged(Refusal):
     """A federation file that is not the one whose hash was compared."""
 
 
-class CertificateEnded(DpppError):
+class TlsCertificateEnded(DpppError):
     """A certificate that is not valid at this time: renew it, or set the clock."""
 
 

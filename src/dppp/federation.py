@@ -34,7 +34,7 @@ from dppp.protocol.messages import (
     query_id,
 )
 from dppp.protocol.receipt import Receipt
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.signing import Signer, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
@@ -45,7 +45,7 @@ from dppp.protocol.wire import kind_of
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
 """Carries messages to teachers and brings back what they answer; silence brings nothing."""
-Progress = Callable[[str, int, int], None]
+OnMessage = Callable[[str, int, int], None]
 """Told which kind of message how many of how many teachers have dealt with, for progress bars."""
 
 
@@ -53,7 +53,7 @@ Progress = Callable[[str, int, int], None]
 class Outcome:
     """The answers to all inputs, and the receipt and transcript of those that were new."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[Release, ...]
     receipt: Receipt | None
     transcript: Transcript | None
 
@@ -76,7 +76,7 @@ class Federation:
         self._deadline_seconds = deadline_seconds
 
     def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
-        """Answer inputs, or raise who was missing.
+        """Release inputs, or raise who was missing.
 
         An input that was released before is answered from the aggregator's store, for free, unless
         the querier wants `fresh` noise, at a new charge. The same input twice is asked once.
@@ -93,7 +93,7 @@ class Federation:
             transcript=None if identifier is None else self.aggregator.transcript(identifier),
         )
 
-    def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Answer]:
+    def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Release]:
         found = {each: self.aggregator.known_answer(input_digest(each)) for each in inputs}
         return {each: answer for each, answer in found.items() if answer is not None}
 
@@ -133,11 +133,11 @@ class Federation:
         return identifier, outcome
 
 
-def deliver_here(
+def in_process(
     teachers: Mapping[int, Teacher],
     *,
     note: Callable[[str], None] = lambda _: None,
-    progress: Progress = lambda *_: None,
+    progress: OnMessage = lambda *_: None,
 ) -> Deliver:
     """Teachers in this process, one after the other; a refusal is silence to the aggregator.
 
@@ -165,7 +165,7 @@ def deliver_here(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Founded:
+class Parties:
     """A federation's roles, all made in this process: for trying, teaching and testing."""
 
     task: Task
@@ -176,7 +176,7 @@ class Founded:
     aggregator_signer: Signer
 
 
-def found(
+def create_federation(
     *,
     name: str,
     class_names: Sequence[str],
@@ -189,7 +189,7 @@ def found(
     s: int = 4,
     key: DealtKey | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
-) -> Founded:
+) -> Parties:
     """Key ceremony, task, ledgers and roles, one teacher a model.
 
     A teacher for whom no ledger is given keeps one in memory.
@@ -240,7 +240,7 @@ def found(
         for index, model in enumerate(models, start=1)
     }
     signer = signer_of(aggregator_key)
-    return Founded(
+    return Parties(
         task=task,
         key=key,
         teachers=teachers,

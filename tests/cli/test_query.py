@@ -23,14 +23,14 @@ import dppp.service.gateway.application
 from dppp.errors import GatewayError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import verify_receipt
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.task import Task
 from dppp.service.gateway.desk import describe_task
 from dppp.service.gateway.embedded import Embedded, embed_gateway
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.schemas import TaskTerms
-from dppp.service.querier.asking import Gateway
+from dppp.service.querier.asking import GatewayConnection
 
 Served = tuple[str, Embedded]
 ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]
@@ -60,7 +60,7 @@ def command(served: Served, table: Path, *more: str, token: str = ALICE) -> str:
 
 
 def spent(served: Served) -> int:
-    with Gateway(served[0], ALICE) as gateway:
+    with GatewayConnection(served[0], ALICE) as gateway:
         return int(gateway.budget()["charged"])
 
 
@@ -188,7 +188,7 @@ def test_a_batch_that_aborts_names_who_was_missing_and_the_same_command_asks_aga
 
 def test_a_gateway_that_is_away_is_named_when_patience_is_over() -> None:
     with (
-        Gateway("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
+        GatewayConnection("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
         pytest.raises(GatewayError, match="run this again later"),
     ):
         gateway.task()
@@ -203,12 +203,12 @@ def test_a_certificate_that_is_not_trusted_ends_it_at_once_until_its_authority_i
     embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS)
     with serve(embedded.app, tls=tmp_path / "tls.pem") as address:
         with (
-            Gateway(address, ALICE, patience_seconds=3600) as gateway,
+            GatewayConnection(address, ALICE, patience_seconds=3600) as gateway,
             pytest.raises(GatewayError, match="SSL_CERT_FILE"),
         ):
             gateway.task()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-        with Gateway(address, ALICE) as gateway:
+        with GatewayConnection(address, ALICE) as gateway:
             assert gateway.task()
 
 
@@ -252,7 +252,7 @@ def test_labels_that_are_not_in_the_gateways_own_receipt_are_refused(
     assert json_of(asked)["in_receipts"] == 0  # released before, so there is no receipt
     told = Jobs.answers
 
-    async def lie(self: Jobs, querier: str, identifier: JobId) -> tuple[Answer, ...]:
+    async def lie(self: Jobs, querier: str, identifier: JobId) -> tuple[Release, ...]:
         first, *others = await told(self, querier, identifier)
         return (replace(first, label=((first.label or 0) + 1) % len(CLASS_NAMES)), *others)
 

@@ -3,13 +3,13 @@ from pathlib import Path
 from tests.cli.commands import assert_refused, run_dppp
 from tests.protocol.small import federation, rows, small
 
-from dppp.federation import found
+from dppp.federation import create_federation
 from dppp.privacy.calibration import calibrate
 
 
 def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path: Path) -> None:
     certificate = calibrate("skellam", epsilon=8, delta=1e-4, teachers=3, queries=4, classes=2)
-    founded = found(
+    parties = create_federation(
         name="two of three",
         class_names=["no", "yes"],
         features=["only"],
@@ -17,14 +17,14 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
         models=[lambda inputs: [1] * len(inputs)] * 3,
         s=1,
     )
-    transcript = federation(founded).ask([[0.5], [1.5]]).transcript.to_bytes()
+    transcript = federation(parties).ask([[0.5], [1.5]]).transcript.to_bytes()
     path = tmp_path / "transcript"
     path.write_bytes(transcript)
     shown = run_dppp(f"verify {path}")
     assert shown.returncode == 0, shown.stderr
     assert "3 of 3 teachers voted on 2 queries" in shown.stdout
     assert "can make up its teachers" in shown.stdout
-    known = founded.task.task_id.hex()
+    known = parties.task.task_id.hex()
     expected = run_dppp(f"verify {path} --task {known}")
     assert known in expected.stdout
     assert "make up" not in expected.stdout

@@ -14,7 +14,7 @@ from tests.protocol.parties import (
     set_up,
 )
 
-from dppp.federation import Federation, deliver_here
+from dppp.federation import Federation, in_process
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.aggregator import Aggregator
@@ -54,7 +54,7 @@ def count(models: Predict | Sequence[Predict], values: Sequence[float]) -> Count
         signer=setting.aggregator_signer,
         store=MemoryBatchStore(),
     )
-    asked = Federation(aggregator=aggregator, deliver=deliver_here(teachers))
+    asked = Federation(aggregator=aggregator, deliver=in_process(teachers))
     released = np.array([each.counts for each in asked.ask([[v] for v in values]).answers])
     noise = sum(_noise(setting, source, len(values)) for source in sources.values())
     return Counted(votes=(released - noise).tolist(), notes=notes)

@@ -224,24 +224,24 @@ def three_groups():
 
 @pytest.mark.parametrize("names", [None, [10, 20, 30]])
 def test_the_teachers_may_be_a_real_federation(names):
-    founded = small()
-    asked, pool = federation(founded), three_groups()
+    parties = small()
+    asked, pool = federation(parties), three_groups()
     student = clone(StudentClassifier(asked, labels=12, classes=names, random_state=0)).fit(pool)
-    classes = list(founded.task.class_names if names is None else names)
+    classes = list(parties.task.class_names if names is None else names)
     assert student.classes_.tolist() == classes
     released = [classes[answer.label] for answer in asked.ask(pool[student.asked_]).answers]
     assert student.private_labels_.tolist() == released
-    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 12
+    assert parties.ledgers[1].summary().data[0].tasks[0].answered == 12
     assert set(student.predict(pool)) <= set(classes)
 
 
 def test_past_the_budget_a_real_federation_refuses_too():
-    founded = small()
+    parties = small()
     with pytest.raises(QueriesExhausted, match=r"41 queries, but task .* has 40 left"):
-        StudentClassifier(federation(founded), labels=41).fit(three_groups())
-    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 0
-    StudentClassifier(federation(founded), labels=40).fit(three_groups())
-    assert founded.ledgers[1].summary().data[0].tasks[0].answered == 40
+        StudentClassifier(federation(parties), labels=41).fit(three_groups())
+    assert parties.ledgers[1].summary().data[0].tasks[0].answered == 0
+    StudentClassifier(federation(parties), labels=40).fit(three_groups())
+    assert parties.ledgers[1].summary().data[0].tasks[0].answered == 40
 
 
 def test_the_wrong_number_of_classes_of_a_federation_is_refused():

@@ -13,7 +13,7 @@ from tests.page.browsers import DESK, Complaints
 from tests.protocol.small import dealt
 from tests.service.gateway.served import serve
 
-from dppp.federation import Founded, found
+from dppp.federation import Parties, create_federation
 from dppp.learning.examples.local_models import digits, image_model, split_and_train
 from dppp.learning.models import as_predict
 from dppp.privacy.calibration import calibrate
@@ -53,9 +53,9 @@ def learned() -> tuple[tuple[Any, ...], tuple[tuple[float, ...], ...]]:
 
 def found_digits(
     *, queries: int = 30, abstain_below: int | None = None, models: Any = None
-) -> Founded:
+) -> Parties:
     chosen = certificate(queries)
-    return found(
+    return create_federation(
         name="Digits",
         class_names=CLASSES,
         features=digits().features,
@@ -72,7 +72,7 @@ class Shown:
 
     address: str
     token: str
-    founded: Founded
+    parties: Parties
     embedded: Embedded
     app: FastAPI
 
@@ -115,7 +115,7 @@ class Shown:
 
 @contextmanager
 def show(
-    founded: Founded,
+    parties: Parties,
     *,
     deadline_seconds: int = 600,
     wrap: Any = None,
@@ -125,10 +125,10 @@ def show(
     querier = Querier(
         name=QUERIER,
         token_sha256=digest,
-        queries=founded.task.queries,
+        queries=parties.task.queries,
     )
     embedded = embed_gateway(
-        founded,
+        parties,
         store=MemoryBatchStore(),
         queriers=[querier],
         deadline_seconds=deadline_seconds,
@@ -138,4 +138,4 @@ def show(
     )
     app: ASGIApp = embedded.app if wrap is None else wrap(embedded.app)
     with serve(app) as address:  # type: ignore[arg-type]
-        yield Shown(address, token, founded, embedded, embedded.app)
+        yield Shown(address, token, parties, embedded, embedded.app)

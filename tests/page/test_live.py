@@ -64,10 +64,10 @@ def test_a_release_is_marked_verified_and_its_receipt_verifies_here(
 
 def test_counts_that_votes_and_noise_hardly_give_are_said_to_be_so(browser: Browser) -> None:
     """Two teachers with their real keys, who cast twenty votes each where they have one."""
-    founded = found_digits()
-    for cheat in (founded.teachers[1], founded.teachers[2]):
+    parties = found_digits()
+    for cheat in (parties.teachers[1], parties.teachers[2]):
         cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
-    with show(founded) as shown, shown.opened(browser) as page:
+    with show(parties) as shown, shown.opened(browser) as page:
         page.click("nav a[href='#ask']")
         ask_first_example(page)
         expect(page.locator("#answer .flagged")).to_contain_text("more than a vote")

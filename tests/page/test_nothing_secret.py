@@ -107,10 +107,10 @@ def written_in_any_way(secret: bytes) -> list[bytes]:
 
 def secrets_of(shown: Shown, batch: BatchId) -> Iterator[tuple[str, bytes]]:
     """What the parties hold: key shares, signing keys, ballots and what is in them."""
-    for share in shown.founded.key.shares:
+    for share in shown.parties.key.shares:
         exponent = int(share.exponent)
         yield "key share", exponent.to_bytes((exponent.bit_length() + 7) // 8, "big")
-    for index, ledger in shown.founded.ledgers.items():
+    for index, ledger in shown.parties.ledgers.items():
         ballot = ledger.find_ballot(batch)
         assert ballot is not None
         read = decode(ballot, Ballot)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from tests.vectors.make_paillier import PRIMES
 
-from dppp.federation import Federation, Founded, deliver_here, found
+from dppp.federation import Federation, Parties, create_federation, in_process
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.keys import Decryption
 from dppp.privacy.calibration import calibrate
@@ -65,9 +65,9 @@ def small(
     abstain_below: int | None = None,
     of: Certificate | None = None,
     s: int = 1,
-) -> Founded:
+) -> Parties:
     chosen = of or certificate()
-    return found(
+    return create_federation(
         name="small",
         class_names=CLASS_NAMES,
         features=FEATURES,
@@ -78,9 +78,9 @@ def small(
     )
 
 
-def federation(founded: Founded, *, without: Sequence[int] = ()) -> Federation:
-    present = {index: each for index, each in founded.teachers.items() if index not in without}
-    return Federation(aggregator=founded.aggregator, deliver=deliver_here(present))
+def federation(parties: Parties, *, without: Sequence[int] = ()) -> Federation:
+    present = {index: each for index, each in parties.teachers.items() if index not in without}
+    return Federation(aggregator=parties.aggregator, deliver=in_process(present))
 
 
 def rows(*labels: int) -> np.ndarray:
@@ -88,7 +88,7 @@ def rows(*labels: int) -> np.ndarray:
 
 
 def request_for(
-    founded: Founded, *labels: int, nonce: int = 0, deadline: int = DEADLINE
+    parties: Parties, *labels: int, nonce: int = 0, deadline: int = DEADLINE
 ) -> BatchRequest:
     """A request that the aggregator signed."""
     inputs = encode_inputs(rows(*labels), len(FEATURES))
@@ -96,5 +96,5 @@ def request_for(
         Query(nonce=(nonce + position).to_bytes(NONCE_BYTES, "big"), input=each)
         for position, each in enumerate(inputs)
     )
-    request = BatchRequest(task_id=founded.task.task_id, deadline=deadline, queries=queries)
-    return sign(request, founded.aggregator_signer)
+    request = BatchRequest(task_id=parties.task.task_id, deadline=deadline, queries=queries)
+    return sign(request, parties.aggregator_signer)

@@ -44,7 +44,7 @@ from dppp.protocol.messages import (
     query_id_of_digest,
 )
 from dppp.protocol.receipt import Receipt, verify_receipt
-from dppp.protocol.release import release_answers
+from dppp.protocol.release import make_releases
 from dppp.protocol.signing import require_certified, sign, signer_of
 from dppp.protocol.transcript import Transcript, _require_ballots, verify_transcript
 from dppp.protocol.wire import decode, encode
@@ -145,7 +145,7 @@ def _forge(true: Released, endorsers: tuple[Endorser, ...] | None = None) -> tup
         tallies=tallies_of(setting, forged_list.ballots),
         endorsers=receipt.endorsers if endorsers is None else endorsers,
         openings=(moved.to_bytes(public),),
-        answers=release_answers(
+        answers=make_releases(
             task,
             identifiers,
             [mpz(moved.plaintext)],

@@ -15,7 +15,7 @@ from tests.protocol.small import (
 )
 
 from dppp.errors import BatchAborted, InputError, QueriesExhausted
-from dppp.federation import Federation, Founded, deliver_here
+from dppp.federation import Federation, Parties, in_process
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.privacy.noise import FAMILIES
 from dppp.protocol.aggregator import Aggregator, Send
@@ -36,33 +36,33 @@ from dppp.protocol.wire import decode, encode, kind_of
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_batch_is_answered_and_its_transcript_verifies(family: str) -> None:
-    founded = small(of=certificate(noise=family))
-    outcome = federation(founded).ask(rows(*[1] * 20))
+    parties = small(of=certificate(noise=family))
+    outcome = federation(parties).ask(rows(*[1] * 20))
     verified = verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True)
     assert verified.answers == outcome.answers
     assert verified.ballots == 5
-    spread = np.sqrt(founded.task.noise.variance * 5 / 3)
+    spread = np.sqrt(parties.task.noise.variance * 5 / 3)
     average = np.mean([answer.counts for answer in outcome.answers], axis=0)
     assert np.all(np.abs(average - [0, 5, 0]) < 6 * spread / np.sqrt(20) + 0.5)
 
 
 def test_dropouts_within_the_bound_are_survived() -> None:
-    founded = small()
-    outcome = federation(founded, without=[3]).ask(rows(0, 1))
+    parties = small()
+    outcome = federation(parties, without=[3]).ask(rows(0, 1))
     assert verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True).ballots == 4
 
 
 def test_one_dropout_too_many_aborts_and_names_the_missing() -> None:
-    founded = small()
+    parties = small()
     with pytest.raises(BatchAborted) as caught:
-        federation(founded, without=[2, 5]).ask(rows(0, 1))
+        federation(parties, without=[2, 5]).ask(rows(0, 1))
     assert caught.value.missing == (2, 5)
     assert caught.value.culprits == ()
 
 
 def test_where_everybodys_budget_is_spent_the_querier_is_told() -> None:
-    founded = small()
-    asked = federation(founded)
+    parties = small()
+    asked = federation(parties)
     asked.ask(rows(*[0] * 40))
     with pytest.raises(QueriesExhausted, match="0 left of 40"):
         asked.ask([[1.0, 99.0]])
@@ -70,16 +70,16 @@ def test_where_everybodys_budget_is_spent_the_querier_is_told() -> None:
 
 
 def test_where_one_teacher_has_budget_left_the_refusals_are_silence() -> None:
-    founded = small()
-    federation(founded, without=[3]).ask(rows(*[0] * 40))
+    parties = small()
+    federation(parties, without=[3]).ask(rows(*[0] * 40))
     with pytest.raises(BatchAborted) as caught:
-        federation(founded).ask([[1.0, 99.0]])
+        federation(parties).ask([[1.0, 99.0]])
     assert caught.value.missing == (1, 2, 4, 5)
 
 
 def test_a_dropout_between_vote_and_opening_is_survived() -> None:
-    founded = small()
-    here = deliver_here(founded.teachers)
+    parties = small()
+    here = in_process(parties.teachers)
 
     def deliver(sends: Sequence[Send], now: int) -> list[tuple[int, bytes]]:
         return [
@@ -88,14 +88,14 @@ def test_a_dropout_between_vote_and_opening_is_survived() -> None:
             if not (teacher == 2 and b"decryption shares" in data[:60])
         ]
 
-    outcome = Federation(aggregator=founded.aggregator, deliver=deliver).ask(rows(0, 1))
+    outcome = Federation(aggregator=parties.aggregator, deliver=deliver).ask(rows(0, 1))
     assert len(outcome.answers) == 2
 
 
 def test_a_wrong_share_is_named_and_replaced() -> None:
     """One of those asked sends shares that are no roots; the others prove theirs, it cannot."""
-    founded = small()
-    here = deliver_here(founded.teachers)
+    parties = small()
+    here = in_process(parties.teachers)
     proved: list[int] = []
     liars: list[int] = []
 
@@ -105,77 +105,77 @@ def test_a_wrong_share_is_named_and_replaced() -> None:
         given = [teacher for teacher, data in replies if b"decryption shares" in data[:60]]
         liars.extend(given[:1] if not liars else [])
         return [
-            (who, with_wrong_shares(founded, who, data) if who in liars and who in given else data)
+            (who, with_wrong_shares(parties, who, data) if who in liars and who in given else data)
             for who, data in replies
         ]
 
-    outcome = Federation(aggregator=founded.aggregator, deliver=deliver).ask(rows(0, 1))
+    outcome = Federation(aggregator=parties.aggregator, deliver=deliver).ask(rows(0, 1))
     assert len(outcome.answers) == 2
     assert outcome.transcript is not None
     identifier = decode(outcome.transcript.ballot_list, BallotList).batch_id
-    assert list(founded.aggregator.faults(identifier)) == liars
+    assert list(parties.aggregator.faults(identifier)) == liars
     assert set(proved) == {1, 2, 3, 4, 5}
 
 
-def with_wrong_shares(founded: Founded, teacher: int, data: bytes) -> bytes:
-    public = founded.key.public
+def with_wrong_shares(parties: Parties, teacher: int, data: bytes) -> bytes:
+    public = parties.key.public
     message = decode(data, SignedShares)
     shares = DecryptionShares.from_bytes(public, message.shares)
     wrong = replace(shares, elements=tuple(mpz(4) for _ in shares.elements))
     forged = replace(message, shares=wrong.to_bytes(public))
-    return encode(sign(forged, founded.teachers[teacher]._signer))
+    return encode(sign(forged, parties.teachers[teacher]._signer))
 
 
 def test_a_known_input_costs_nothing_and_a_fresh_one_does() -> None:
-    founded = small()
-    parties = federation(founded)
-    first = parties.ask(rows(1, 2))
-    again = parties.ask(rows(1, 2, 0))
+    parties = small()
+    asked = federation(parties)
+    first = asked.ask(rows(1, 2))
+    again = asked.ask(rows(1, 2, 0))
     assert again.answers[:2] == first.answers
     assert again.receipt is not None
     assert len(again.receipt.answers) == 1
-    assert parties.ask(rows(1, 2)).receipt is None
-    assert parties.ask(rows(1, 2)).transcript is None
-    assert spent(founded) == 3
-    assert parties.ask(rows(1, 2), fresh=True).transcript is not None
-    assert spent(founded) == 5
+    assert asked.ask(rows(1, 2)).receipt is None
+    assert asked.ask(rows(1, 2)).transcript is None
+    assert spent(parties) == 3
+    assert asked.ask(rows(1, 2), fresh=True).transcript is not None
+    assert spent(parties) == 5
 
 
 def test_the_same_input_twice_in_a_batch_is_asked_once() -> None:
-    founded = small()
-    outcome = federation(founded).ask([[1, 0], [2, 0], [1, 0]])
+    parties = small()
+    outcome = federation(parties).ask([[1, 0], [2, 0], [1, 0]])
     assert outcome.answers[0] == outcome.answers[2]
-    assert spent(founded) == 2
+    assert spent(parties) == 2
 
 
-def spent(founded: Founded) -> int:
-    return founded.ledgers[1].summary().data[0].tasks[0].answered
+def spent(parties: Parties) -> int:
+    return parties.ledgers[1].summary().data[0].tasks[0].answered
 
 
 def test_a_known_input_is_answered_from_the_store() -> None:
-    founded = small()
-    outcome = federation(founded).ask(rows(1))
+    parties = small()
+    outcome = federation(parties).ask(rows(1))
     data = np.array([1.0, 0.0]).tobytes()
-    assert founded.aggregator.known_answer(input_digest(data)) == outcome.answers[0]
-    assert founded.aggregator.known_answer(input_digest(bytes(16))) is None
+    assert parties.aggregator.known_answer(input_digest(data)) == outcome.answers[0]
+    assert parties.aggregator.known_answer(input_digest(bytes(16))) is None
 
 
 def test_abstention_follows_the_threshold() -> None:
-    founded = small(abstain_below=10_000)
-    assert all(each.label is None for each in federation(founded).ask(rows(0, 1, 2)).answers)
+    parties = small(abstain_below=10_000)
+    assert all(each.label is None for each in federation(parties).ask(rows(0, 1, 2)).answers)
 
 
 def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
-    founded = small()
+    parties = small()
     store = MemoryBatchStore()
-    here = deliver_here(founded.teachers)
+    here = in_process(parties.teachers)
 
     def fresh() -> Aggregator:
-        return new_aggregator(founded, store)
+        return new_aggregator(parties, store)
 
-    request = request_for(founded, 1, 2)
-    ids = [query_id(founded.task.task_id, query) for query in request.queries]
-    identifier = batch_id(founded.task.task_id, ids)
+    request = request_for(parties, 1, 2)
+    ids = [query_id(parties.task.task_id, query) for query in request.queries]
+    identifier = batch_id(parties.task.task_id, ids)
     aggregator = fresh()
     replies = here(aggregator.start(request, now=NOW), NOW)
     aggregator = fresh()  # crashed with all ballots on their way
@@ -207,37 +207,37 @@ def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
     assert again.transcript(identifier) == transcript
 
 
-def new_aggregator(founded: Founded, store: MemoryBatchStore) -> Aggregator:
+def new_aggregator(parties: Parties, store: MemoryBatchStore) -> Aggregator:
     return Aggregator(
-        task=founded.task,
-        public=founded.key.public,
-        signer=founded.aggregator_signer,
+        task=parties.task,
+        public=parties.key.public,
+        signer=parties.aggregator_signer,
         store=store,
     )
 
 
 def test_a_request_for_another_task_or_with_bad_inputs_is_refused() -> None:
-    founded = small()
-    request = request_for(founded, 1)
+    parties = small()
+    request = request_for(parties, 1)
     for broken in (
         replace(request, task_id=bytes(32)),
         replace(request, deadline=NOW - 1),
         replace(request, queries=(replace(request.queries[0], input=b"x"),)),
     ):
         with pytest.raises(InputError):
-            founded.aggregator.start(broken, now=NOW)
+            parties.aggregator.start(broken, now=NOW)
 
 
 def test_noise_is_there_for_every_query() -> None:
-    founded = small(model=first_feature)
-    outcome = federation(founded).ask(rows(*[0] * 40))
+    parties = small(model=first_feature)
+    outcome = federation(parties).ask(rows(*[0] * 40))
     assert len({answer.counts for answer in outcome.answers}) > 30
 
 
 def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
-    founded = small()
-    aggregator = new_aggregator(founded, MemoryBatchStore())
-    teachers = {index: founded.teachers[index] for index in (1, 2, 3, 4)}
+    parties = small()
+    aggregator = new_aggregator(parties, MemoryBatchStore())
+    teachers = {index: parties.teachers[index] for index in (1, 2, 3, 4)}
 
     def answer(sends: Sequence[Send], now: int) -> list[Send]:
         return [
@@ -249,7 +249,7 @@ def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
             )
         ]
 
-    answer(aggregator.start(request_for(founded, 1, 2), now=NOW), NOW)
+    answer(aggregator.start(request_for(parties, 1, 2), now=NOW), NOW)
     earlier = NOW - 600
     assert aggregator.tick(earlier) == []
     lists = aggregator.tick(earlier + 2)  # the patience after a quorum

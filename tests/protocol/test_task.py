@@ -38,9 +38,9 @@ def test_a_task_survives_the_wire_and_keeps_its_hash() -> None:
 @pytest.mark.parametrize("s", [1, 2, 4])
 @pytest.mark.parametrize("queries", [1, 40])
 def test_no_ballot_is_longer_than_the_task_says(s: int, queries: int) -> None:
-    founded = small(s=s)
-    ballot = founded.teachers[1].vote(encode(request_for(founded, *[1] * queries)), now=NOW)
-    longest = founded.task.answer_bytes(queries)
+    parties = small(s=s)
+    ballot = parties.teachers[1].vote(encode(request_for(parties, *[1] * queries)), now=NOW)
+    longest = parties.task.answer_bytes(queries)
     assert longest - 2**14 <= len(ballot) <= longest
 
 
@@ -76,11 +76,11 @@ def test_every_term_changes_the_hash() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_task_takes_any_certified_family(family: str) -> None:
-    founded = small(of=certificate(noise=family))
-    assert founded.task.noise == certificate(noise=family).noise
-    assert founded.task.certificate.certified
-    table = sampling_table(founded.task.noise)
-    assert founded.task.entry_bound == 1 + table.highest - table.lowest
+    parties = small(of=certificate(noise=family))
+    assert parties.task.noise == certificate(noise=family).noise
+    assert parties.task.certificate.certified
+    table = sampling_table(parties.task.noise)
+    assert parties.task.entry_bound == 1 + table.highest - table.lowest
 
 
 def test_an_uncertified_task_cannot_exist() -> None:

@@ -30,7 +30,7 @@ from dppp.errors import (
     WireError,
     WrongTask,
 )
-from dppp.federation import Founded
+from dppp.federation import Parties
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
@@ -58,27 +58,27 @@ from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
 
 
-def list_for(founded: Founded, request: BatchRequest, *, of: tuple[int, ...] = ()) -> BallotList:
+def list_for(parties: Parties, request: BatchRequest, *, of: tuple[int, ...] = ()) -> BallotList:
     data = encode(request)
-    chosen = of or tuple(founded.teachers)
-    ids = [query_id(founded.task.task_id, query) for query in request.queries]
+    chosen = of or tuple(parties.teachers)
+    ids = [query_id(parties.task.task_id, query) for query in request.queries]
     unsigned = BallotList(
-        task_id=founded.task.task_id,
-        batch_id=batch_id(founded.task.task_id, ids),
-        ballots=tuple(founded.teachers[index].vote(data, now=NOW) for index in chosen),
+        task_id=parties.task.task_id,
+        batch_id=batch_id(parties.task.task_id, ids),
+        ballots=tuple(parties.teachers[index].vote(data, now=NOW) for index in chosen),
     )
-    return sign(unsigned, founded.aggregator_signer)
+    return sign(unsigned, parties.aggregator_signer)
 
 
-def opened_counts(founded: Founded, ballot_list: BallotList, queries: int) -> np.ndarray:
+def opened_counts(parties: Parties, ballot_list: BallotList, queries: int) -> np.ndarray:
     """The counts that the teachers' own shares open."""
-    public, task = founded.key.public, founded.task
+    public, task = parties.key.public, parties.task
     size = task.ciphertexts_for(queries)
     tally = check_list(task, public, ballot_list, size=size).tallies
-    certified = encode(certified_list(founded, ballot_list))
+    certified = encode(certified_list(parties, ballot_list))
     shares = [
         DecryptionShares.from_bytes(
-            public, decode(founded.teachers[index].open_list(certified), SignedShares).shares
+            public, decode(parties.teachers[index].open_list(certified), SignedShares).shares
         )
         for index in range(1, task.trust.threshold + 1)
     ]
@@ -90,20 +90,20 @@ def opened_counts(founded: Founded, ballot_list: BallotList, queries: int) -> np
     return np.array(sums).reshape(queries, classes) - ballots_offset(task, len(ballot_list.ballots))
 
 
-def signed(founded: Founded, message: Any) -> bytes:
+def signed(parties: Parties, message: Any) -> bytes:
     """As the aggregator sends it."""
-    return encode(sign(message, founded.aggregator_signer))
+    return encode(sign(message, parties.aggregator_signer))
 
 
-def endorse(founded: Founded, teacher: int, ballot_list: BallotList) -> Endorsement:
-    return decode(founded.teachers[teacher].endorse_list(encode(ballot_list)), Endorsement)
+def endorse(parties: Parties, teacher: int, ballot_list: BallotList) -> Endorsement:
+    return decode(parties.teachers[teacher].endorse_list(encode(ballot_list)), Endorsement)
 
 
 def certified_list(
-    founded: Founded, ballot_list: BallotList, *, by: Sequence[int] | None = None
+    parties: Parties, ballot_list: BallotList, *, by: Sequence[int] | None = None
 ) -> CertifiedList:
     """The list with the endorsements of t teachers."""
-    public, task = founded.key.public, founded.task
+    public, task = parties.key.public, parties.task
     ballots = [decode(each, Ballot).ciphertexts for each in ballot_list.ballots]
     tallies = add_ballots(public, [read_ciphertexts(public, each) for each in ballots])
     endorsers = range(1, task.trust.threshold + 1) if by is None else by
@@ -113,102 +113,102 @@ def certified_list(
         list_hash=list_hash(ballot_list),
         tallies=write_ciphertexts(public, tallies),
         endorsers=tuple(
-            Endorser(teacher=each, signature=endorse(founded, each, ballot_list).signature)
+            Endorser(teacher=each, signature=endorse(parties, each, ballot_list).signature)
             for each in endorsers
         ),
     )
-    return sign(unsigned, founded.aggregator_signer)
+    return sign(unsigned, parties.aggregator_signer)
 
 
 def test_votes_and_noise_come_out_as_the_sum() -> None:
-    founded = small()
-    request = request_for(founded, 0, 1, 2, 1)
-    counts = opened_counts(founded, list_for(founded, request), 4)
-    spread = np.sqrt(founded.task.noise.variance * 5 / 3)
+    parties = small()
+    request = request_for(parties, 0, 1, 2, 1)
+    counts = opened_counts(parties, list_for(parties, request), 4)
+    spread = np.sqrt(parties.task.noise.variance * 5 / 3)
     expected = 5 * np.eye(3)[[0, 1, 2, 1]]
     assert np.all(np.abs(counts - expected) < 8 * spread)
 
 
 def test_a_repeated_request_gets_the_stored_bytes_and_no_charge() -> None:
-    founded = small()
-    data = encode(request_for(founded, 1, 2))
-    first = founded.teachers[1].vote(data, now=NOW)
-    assert founded.teachers[1].vote(data, now=NOW) == first
-    assert founded.teachers[1].vote(data, now=DEADLINE + 1) == first
-    assert answered(founded, 1) == 2
+    parties = small()
+    data = encode(request_for(parties, 1, 2))
+    first = parties.teachers[1].vote(data, now=NOW)
+    assert parties.teachers[1].vote(data, now=NOW) == first
+    assert parties.teachers[1].vote(data, now=DEADLINE + 1) == first
+    assert answered(parties, 1) == 2
 
 
-def answered(founded: Founded, teacher: int) -> int:
-    return founded.ledgers[teacher].summary().data[0].tasks[0].answered
+def answered(parties: Parties, teacher: int) -> int:
+    return parties.ledgers[teacher].summary().data[0].tasks[0].answered
 
 
 def test_the_same_input_under_a_new_nonce_is_charged_anew_with_new_noise() -> None:
-    founded = small()
-    first = founded.teachers[1].vote(encode(request_for(founded, 1)), now=NOW)
-    second = founded.teachers[1].vote(encode(request_for(founded, 1, nonce=50)), now=NOW)
+    parties = small()
+    first = parties.teachers[1].vote(encode(request_for(parties, 1)), now=NOW)
+    second = parties.teachers[1].vote(encode(request_for(parties, 1, nonce=50)), now=NOW)
     assert first != second
-    assert answered(founded, 1) == 2
+    assert answered(parties, 1) == 2
 
 
 def test_a_batch_with_a_query_of_another_batch_is_refused() -> None:
-    founded = small()
-    founded.teachers[1].vote(encode(request_for(founded, 1, 2)), now=NOW)
+    parties = small()
+    parties.teachers[1].vote(encode(request_for(parties, 1, 2)), now=NOW)
     with pytest.raises(QueryReused):
-        founded.teachers[1].vote(encode(request_for(founded, 1)), now=NOW)
+        parties.teachers[1].vote(encode(request_for(parties, 1)), now=NOW)
 
 
 def test_past_the_budget_everything_is_refused() -> None:
-    founded = small()
-    founded.teachers[1].vote(encode(request_for(founded, *[1] * 39)), now=NOW)
+    parties = small()
+    parties.teachers[1].vote(encode(request_for(parties, *[1] * 39)), now=NOW)
     with pytest.raises(QueriesExhausted):
-        founded.teachers[1].vote(encode(request_for(founded, 1, 1, nonce=99)), now=NOW)
-    founded.teachers[1].vote(encode(request_for(founded, 1, nonce=200)), now=NOW)
-    assert answered(founded, 1) == 40
+        parties.teachers[1].vote(encode(request_for(parties, 1, 1, nonce=99)), now=NOW)
+    parties.teachers[1].vote(encode(request_for(parties, 1, nonce=200)), now=NOW)
+    assert answered(parties, 1) == 40
 
 
 def test_past_the_deadline_nothing_is_charged() -> None:
-    founded = small()
+    parties = small()
     with pytest.raises(RequestExpired):
-        founded.teachers[1].vote(encode(request_for(founded, 1)), now=DEADLINE + 1)
-    assert answered(founded, 1) == 0
-    founded.teachers[1].vote(encode(request_for(founded, 1)), now=DEADLINE)
-    assert answered(founded, 1) == 1
+        parties.teachers[1].vote(encode(request_for(parties, 1)), now=DEADLINE + 1)
+    assert answered(parties, 1) == 0
+    parties.teachers[1].vote(encode(request_for(parties, 1)), now=DEADLINE)
+    assert answered(parties, 1) == 1
 
 
 def test_another_task_is_refused() -> None:
-    founded, other = small(), small(abstain_below=2)
+    parties, other = small(), small(abstain_below=2)
     request = request_for(other, 1)
     with pytest.raises(WrongTask):
-        founded.teachers[1].vote(encode(request), now=NOW)
+        parties.teachers[1].vote(encode(request), now=NOW)
     ballot_list = list_for(other, request)
     for message in (ballot_list, certified_list(other, ballot_list)):
         with pytest.raises(WrongTask):
-            founded.teachers[1].handle(encode(message), now=NOW)
+            parties.teachers[1].handle(encode(message), now=NOW)
 
 
 @pytest.mark.parametrize("data", [b"", np.array([1.0]).tobytes(), np.array([np.nan, 1]).tobytes()])
 def test_inputs_that_do_not_fit_the_task_are_refused_before_any_charge(data: bytes) -> None:
-    founded = small()
+    parties = small()
     request = BatchRequest(
-        task_id=founded.task.task_id,
+        task_id=parties.task.task_id,
         deadline=DEADLINE,
         queries=(Query(nonce=bytes(16), input=data),),
     )
     with pytest.raises(InputError, match="input 0"):
-        founded.teachers[1].vote(signed(founded, request), now=NOW)
-    assert answered(founded, 1) == 0
+        parties.teachers[1].vote(signed(parties, request), now=NOW)
+    assert answered(parties, 1) == 0
 
 
 def test_one_list_is_endorsed_and_endorsed_again_but_no_second_one() -> None:
-    founded = small()
-    request = request_for(founded, 1, 2)
-    whole = list_for(founded, request)
-    first = founded.teachers[1].endorse_list(encode(whole))
-    assert founded.teachers[1].endorse_list(encode(whole)) == first
-    without_last = signed(founded, dataclasses.replace(whole, ballots=whole.ballots[:-1]))
+    parties = small()
+    request = request_for(parties, 1, 2)
+    whole = list_for(parties, request)
+    first = parties.teachers[1].endorse_list(encode(whole))
+    assert parties.teachers[1].endorse_list(encode(whole)) == first
+    without_last = signed(parties, dataclasses.replace(whole, ballots=whole.ballots[:-1]))
     with pytest.raises(SecondList):
-        founded.teachers[1].endorse_list(without_last)
-    founded.teachers[2].endorse_list(without_last)
+        parties.teachers[1].endorse_list(without_last)
+    parties.teachers[2].endorse_list(without_last)
 
 
 def broken_lists(whole: BallotList, other: BallotList) -> dict[str, list[tuple[bytes, ...]]]:
@@ -226,63 +226,63 @@ def broken_lists(whole: BallotList, other: BallotList) -> dict[str, list[tuple[b
 
 
 def test_a_list_that_is_not_complete_and_good_is_refused_and_leaves_no_trace() -> None:
-    founded = small()
-    whole = list_for(founded, request_for(founded, 1, 2))
-    other = list_for(founded, request_for(founded, 1, 2, nonce=70))
+    parties = small()
+    whole = list_for(parties, request_for(parties, 1, 2))
+    other = list_for(parties, request_for(parties, 1, 2, nonce=70))
     for reason, broken in broken_lists(whole, other).items():
         for ballots in broken:
-            data = signed(founded, dataclasses.replace(whole, ballots=ballots))
+            data = signed(parties, dataclasses.replace(whole, ballots=ballots))
             with pytest.raises(ListFault, match=reason):
-                founded.teachers[1].endorse_list(data)
-    founded.teachers[1].endorse_list(encode(whole))
+                parties.teachers[1].endorse_list(data)
+    parties.teachers[1].endorse_list(encode(whole))
 
 
 def test_a_list_without_its_own_ballot_is_refused() -> None:
-    founded = small()
-    request = request_for(founded, 1)
-    others = list_for(founded, request, of=(2, 3, 4, 5))
+    parties = small()
+    request = request_for(parties, 1)
+    others = list_for(parties, request, of=(2, 3, 4, 5))
     with pytest.raises(BallotUnknown):  # took no part at all
-        founded.teachers[1].endorse_list(encode(others))
-    founded.teachers[1].vote(encode(request), now=NOW)
+        parties.teachers[1].endorse_list(encode(others))
+    parties.teachers[1].vote(encode(request), now=NOW)
     with pytest.raises(OwnBallotMissing):
-        founded.teachers[1].endorse_list(encode(others))
+        parties.teachers[1].endorse_list(encode(others))
 
 
 def test_proofs_are_given_only_for_shares_that_were_given() -> None:
-    founded = small()
-    ballot_list = list_for(founded, request_for(founded, 1))
-    certified = certified_list(founded, ballot_list)
+    parties = small()
+    ballot_list = list_for(parties, request_for(parties, 1))
+    certified = certified_list(parties, ballot_list)
     request = ProofRequest(
         task_id=certified.task_id,
         batch_id=certified.batch_id,
         list_hash=certified.list_hash,
         tallies=certified.tallies,
     )
-    asking = signed(founded, request)
+    asking = signed(parties, request)
     with pytest.raises(ListNotServed):
-        founded.teachers[1].prove_shares(asking)
-    founded.teachers[1].open_list(encode(certified))
-    founded.teachers[1].handle(asking, now=NOW)
-    others = signed(founded, dataclasses.replace(request, tallies=request.tallies[::-1]))
+        parties.teachers[1].prove_shares(asking)
+    parties.teachers[1].open_list(encode(certified))
+    parties.teachers[1].handle(asking, now=NOW)
+    others = signed(parties, dataclasses.replace(request, tallies=request.tallies[::-1]))
     with pytest.raises(ListFault, match="not the tallies"):
-        founded.teachers[1].prove_shares(others)
+        parties.teachers[1].prove_shares(others)
 
 
 def test_shares_are_given_again_as_they_are_stored() -> None:
-    founded = small()
-    certified = encode(certified_list(founded, list_for(founded, request_for(founded, 1))))
-    first = founded.teachers[1].open_list(certified)
-    assert founded.teachers[1].open_list(certified) == first
+    parties = small()
+    certified = encode(certified_list(parties, list_for(parties, request_for(parties, 1))))
+    first = parties.teachers[1].open_list(certified)
+    assert parties.teachers[1].open_list(certified) == first
 
 
-def bad_endorsers(founded: Founded, good: CertifiedList) -> dict[str, tuple[Endorser, ...]]:
+def bad_endorsers(parties: Parties, good: CertifiedList) -> dict[str, tuple[Endorser, ...]]:
     """Endorsements that do not certify a list, by what is wrong with them."""
     first, second, third, fourth = good.endorsers
     foreign = small()
-    other_list = list_for(founded, request_for(founded, 1, nonce=30))
+    other_list = list_for(parties, request_for(parties, 1, nonce=30))
     stranger = certified_list(foreign, list_for(foreign, request_for(foreign, 1))).endorsers[3]
     swapped = Endorser(teacher=4, signature=third.signature)
-    other = Endorser(teacher=4, signature=endorse(founded, 4, other_list).signature)
+    other = Endorser(teacher=4, signature=endorse(parties, 4, other_list).signature)
     return {
         "one too few": (first, second, third),
         "none": (),
@@ -298,71 +298,71 @@ def bad_endorsers(founded: Founded, good: CertifiedList) -> dict[str, tuple[Endo
 
 
 def test_no_shares_without_t_valid_and_distinct_endorsements_of_the_same_list() -> None:
-    founded = small()
-    good = certified_list(founded, list_for(founded, request_for(founded, 1)))
-    for endorsers in bad_endorsers(founded, good).values():
+    parties = small()
+    good = certified_list(parties, list_for(parties, request_for(parties, 1)))
+    for endorsers in bad_endorsers(parties, good).values():
         with pytest.raises(ListNotCertified):
-            founded.teachers[1].open_list(
-                signed(founded, dataclasses.replace(good, endorsers=endorsers))
+            parties.teachers[1].open_list(
+                signed(parties, dataclasses.replace(good, endorsers=endorsers))
             )
-    founded.teachers[1].open_list(encode(good))
+    parties.teachers[1].open_list(encode(good))
 
 
 def test_endorsements_by_teachers_outside_the_list_do_not_certify_it() -> None:
-    founded = small()
-    request = request_for(founded, 1)
-    of_four = list_for(founded, request, of=(1, 2, 3, 4))
-    good = certified_list(founded, of_four, by=(1, 2, 3, 4))
-    outsider = founded.teachers[5]
-    statement = endorse(founded, 1, of_four).statement
+    parties = small()
+    request = request_for(parties, 1)
+    of_four = list_for(parties, request, of=(1, 2, 3, 4))
+    good = certified_list(parties, of_four, by=(1, 2, 3, 4))
+    outsider = parties.teachers[5]
+    statement = endorse(parties, 1, of_four).statement
     theirs = sign(Endorsement(statement=statement, teacher=5), outsider._signer)
     forged = (*good.endorsers[:3], Endorser(teacher=5, signature=theirs.signature))
     with pytest.raises(ListNotCertified, match="whose ballots are in it"):
-        founded.teachers[1].open_list(signed(founded, dataclasses.replace(good, endorsers=forged)))
+        parties.teachers[1].open_list(signed(parties, dataclasses.replace(good, endorsers=forged)))
 
 
 def test_shares_only_of_the_tallies_and_the_list_that_were_endorsed() -> None:
-    founded = small()
-    request = request_for(founded, 1)
-    whole = list_for(founded, request)
-    good = certified_list(founded, whole)
-    other = list_for(founded, request_for(founded, 2, nonce=60))
-    tallies = certified_list(founded, other).tallies
+    parties = small()
+    request = request_for(parties, 1)
+    whole = list_for(parties, request)
+    good = certified_list(parties, whole)
+    other = list_for(parties, request_for(parties, 2, nonce=60))
+    tallies = certified_list(parties, other).tallies
     with pytest.raises(ListFault, match="not the tallies"):
-        founded.teachers[1].open_list(signed(founded, dataclasses.replace(good, tallies=tallies)))
-    changed = signed(founded, dataclasses.replace(good, list_hash=list_hash(other)))
+        parties.teachers[1].open_list(signed(parties, dataclasses.replace(good, tallies=tallies)))
+    changed = signed(parties, dataclasses.replace(good, list_hash=list_hash(other)))
     with pytest.raises(SecondList):
-        founded.teachers[1].open_list(changed)
+        parties.teachers[1].open_list(changed)
 
 
 def test_a_teacher_that_did_not_endorse_gives_no_shares() -> None:
     """Nor one that has no ballot in the batch, whoever endorsed the list."""
-    founded = small()
-    request = request_for(founded, 1)
-    whole = list_for(founded, request)
-    good = encode(certified_list(founded, whole))
+    parties = small()
+    request = request_for(parties, 1)
+    whole = list_for(parties, request)
+    good = encode(certified_list(parties, whole))
     with pytest.raises(ListNotEndorsed):
-        founded.teachers[5].open_list(good)
-    founded.teachers[5].endorse_list(encode(whole))
-    founded.teachers[5].open_list(good)
-    newcomer = list_for(founded, request_for(founded, 1, nonce=80), of=(1, 2, 3, 4))
+        parties.teachers[5].open_list(good)
+    parties.teachers[5].endorse_list(encode(whole))
+    parties.teachers[5].open_list(good)
+    newcomer = list_for(parties, request_for(parties, 1, nonce=80), of=(1, 2, 3, 4))
     with pytest.raises(BallotUnknown):
-        founded.teachers[5].open_list(encode(certified_list(founded, newcomer, by=(1, 2, 3, 4))))
+        parties.teachers[5].open_list(encode(certified_list(parties, newcomer, by=(1, 2, 3, 4))))
 
 
 def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
     """Whoever holds the broker's keys, or a teacher's, cannot spend a budget or open anything."""
-    founded = small()
-    request = request_for(founded, 1)
-    a_teachers = founded.teachers[2]._signer
-    unsigned = UNSIGNED, a_teachers(signed_bytes(request)), request_for(founded, 2).signature
+    parties = small()
+    request = request_for(parties, 1)
+    a_teachers = parties.teachers[2]._signer
+    unsigned = UNSIGNED, a_teachers(signed_bytes(request)), request_for(parties, 2).signature
     for signature in unsigned:
         forged = dataclasses.replace(request, signature=signature)
         with pytest.raises(NotFromAggregator):
-            founded.teachers[1].handle(encode(forged), now=NOW)
-    assert answered(founded, 1) == 0
-    ballot_list = list_for(founded, request)
-    certified = certified_list(founded, ballot_list)
+            parties.teachers[1].handle(encode(forged), now=NOW)
+    assert answered(parties, 1) == 0
+    ballot_list = list_for(parties, request)
+    certified = certified_list(parties, ballot_list)
     proof = ProofRequest(
         task_id=certified.task_id,
         batch_id=certified.batch_id,
@@ -373,16 +373,16 @@ def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
         for signature in (UNSIGNED, a_teachers(signed_bytes(message)), request.signature):
             forged = dataclasses.replace(message, signature=signature)
             with pytest.raises(NotFromAggregator):
-                founded.teachers[1].handle(encode(forged), now=NOW)
+                parties.teachers[1].handle(encode(forged), now=NOW)
 
 
 def test_the_signature_of_a_request_covers_all_of_it() -> None:
-    founded = small()
-    request = request_for(founded, 1, 2)
+    parties = small()
+    request = request_for(parties, 1, 2)
     for change in ({"deadline": DEADLINE + 1}, {"queries": request.queries[:1]}):
         forged = dataclasses.replace(request, **change)
         with pytest.raises(NotFromAggregator):
-            founded.teachers[1].handle(encode(forged), now=NOW)
+            parties.teachers[1].handle(encode(forged), now=NOW)
 
 
 def broken_model(rows: np.ndarray) -> list[int]:
@@ -409,22 +409,22 @@ def broken_model(rows: np.ndarray) -> list[int]:
 def test_whatever_a_model_says_the_teacher_takes_part(
     model: Predict, expected: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    founded = small(model=model)
+    parties = small(model=model)
     seen: list[np.ndarray] = []
-    cast = founded.teachers[1]._cast_votes
+    cast = parties.teachers[1]._cast_votes
     monkeypatch.setattr(
-        founded.teachers[1], "_cast_votes", lambda inputs: seen.append(cast(inputs)) or seen[-1]
+        parties.teachers[1], "_cast_votes", lambda inputs: seen.append(cast(inputs)) or seen[-1]
     )
-    founded.teachers[1].vote(encode(request_for(founded, 0, 1, 2)), now=NOW)
+    parties.teachers[1].vote(encode(request_for(parties, 0, 1, 2)), now=NOW)
     assert seen[0].tolist() == expected
 
 
 def test_why_a_model_failed_stays_with_its_teacher() -> None:
     notes: list[str] = []
-    founded = small(model=broken_model)
-    teacher = founded.teachers[1]
+    parties = small(model=broken_model)
+    teacher = parties.teachers[1]
     teacher._note = notes.append
-    ballot = teacher.vote(encode(request_for(founded, 0, 2)), now=NOW)
+    ballot = teacher.vote(encode(request_for(parties, 0, 2)), now=NOW)
     assert "trouble" in notes[0]
     assert b"trouble" not in ballot
 
@@ -436,16 +436,16 @@ def test_a_message_that_is_none_for_a_teacher_is_refused(data: bytes) -> None:
 
 
 def test_a_share_of_another_teacher_is_refused() -> None:
-    founded = small()
-    one, two = founded.teachers[1], founded.teachers[2]
+    parties = small()
+    one, two = parties.teachers[1], parties.teachers[2]
     with pytest.raises(InputError, match="key share"):
         type(one)(
             index=1,
-            task=founded.task,
-            public=founded.key.public,
+            task=parties.task,
+            public=parties.key.public,
             key_share=two._key_share,
             signer=one._signer,
-            ledger=founded.ledgers[1],
+            ledger=parties.ledgers[1],
             predict=first_feature,
             draw_blinding=one._draw_blinding,
         )

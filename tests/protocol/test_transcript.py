@@ -11,7 +11,7 @@ from dppp.errors import TranscriptError
 from dppp.federation import Outcome
 from dppp.protocol.messages import BallotList, Endorser, ListHash
 from dppp.protocol.receipt import RECEIPT_CHECKS, QueryDigest, Receipt, verify_receipt
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, Transcript, verify_release, verify_transcript
 from dppp.protocol.wire import decode, encode
@@ -86,7 +86,7 @@ def changes() -> dict[str, list[dict[str, Any]]]:
     """What a liar might change in a receipt, by the check that must notice."""
     honest, other = receipt(), receipt(3)
     relabelled = replace(honest.answers[0], label=(honest.answers[0].label or 0) ^ 1)
-    recounted = Answer(label=honest.answers[0].label, counts=(9999, -9999, 0))
+    recounted = Release(label=honest.answers[0].label, counts=(9999, -9999, 0))
     flagged = replace(honest.answers[0], is_flagged=not honest.answers[0].is_flagged)
     query = honest.queries[0]
     first, *rest = honest.endorsers

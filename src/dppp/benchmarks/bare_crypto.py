@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dppp.federation import Federation, Founded, Reply, deliver_here
+from dppp.federation import Federation, Parties, Reply, in_process
 from dppp.protocol.aggregator import Send
 from dppp.protocol.wire import kind_of
 
@@ -29,9 +29,9 @@ class BareBatch:
     """How many of each came back."""
 
 
-def measure_bare(founded: Founded, rows: Sequence[Sequence[float]]) -> BareBatch:
+def measure_bare(parties: Parties, rows: Sequence[Sequence[float]]) -> BareBatch:
     """Run one batch of new rows, every role in turn."""
-    here = deliver_here(founded.teachers)
+    here = in_process(parties.teachers)
     asked: defaultdict[str, list[int]] = defaultdict(list)
     answered: defaultdict[str, list[int]] = defaultdict(list)
 
@@ -43,7 +43,7 @@ def measure_bare(founded: Founded, rows: Sequence[Sequence[float]]) -> BareBatch
             answered[kind_of(data)].append(len(data))
         return replies
 
-    federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+    federation = Federation(aggregator=parties.aggregator, deliver=deliver)
     started, cpu_started = time.perf_counter(), time.process_time()
     outcome = federation.ask(np.asarray(rows, dtype=float))
     cpu, seconds = time.process_time() - cpu_started, time.perf_counter() - started

@@ -19,7 +19,7 @@ from dppp.benchmarks.bare_crypto import BareBatch, measure_bare
 from dppp.benchmarks.deployment_load import Asked, Querier
 from dppp.benchmarks.process_use import cpu_seconds, resident_megabytes
 from dppp.errors import LocalFailure
-from dppp.federation import Founded, found
+from dppp.federation import Parties, create_federation
 from dppp.learning.models import as_predict
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.privacy.trust import Trust
@@ -72,14 +72,14 @@ def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
         s=load.s,
     )
     local = _make(folder, load, key)
-    founded = _found_here(local, load, key)
+    parties = _create_here(local, load, key)
     try:
         started_at = time.monotonic()
         start_all(local)
         wait_until_ready(local, load.teachers, _START_SECONDS)
         start_seconds = time.monotonic() - started_at
         running = _ask_deployment(local, load)
-        bare = {"single": _bare_singles(founded, load), "large": _bare_large(founded, load)}
+        bare = {"single": _bare_singles(parties, load), "large": _bare_large(parties, load)}
         broker = _leave_only_the_broker(local)
         rounds = {
             "single": measure_broker(local, broker.pid, bare["single"], _BARE_ROUNDS),
@@ -131,11 +131,11 @@ def _model(classes: int) -> GaussianNB:
     return GaussianNB().fit(rows, [f"class {int(row[0])}" for row in rows])
 
 
-def _found_here(local: LocalFederation, load: Load, key: DealtKey) -> Founded:
+def _create_here(local: LocalFederation, load: Load, key: DealtKey) -> Parties:
     """The same terms, key and noise in this process."""
     task = read_federation(local.aggregator_config.with_name("federation.json"), None).task
     predict = as_predict(_model(load.classes), task.class_names)
-    return found(
+    return create_federation(
         name=task.name,
         class_names=task.class_names,
         features=task.features,
@@ -145,10 +145,10 @@ def _found_here(local: LocalFederation, load: Load, key: DealtKey) -> Founded:
     )
 
 
-def _bare_singles(founded: Founded, load: Load) -> BareBatch:
+def _bare_singles(parties: Parties, load: Load) -> BareBatch:
     """The mean of several batches of one query, as far as the task allows."""
     batches = min(_BARE_SINGLES, load.singles)
-    measured = [measure_bare(founded, [[0.0, float(each)]]) for each in range(batches)]
+    measured = [measure_bare(parties, [[0.0, float(each)]]) for each in range(batches)]
     first = measured[0]
     return BareBatch(
         cpu_seconds=float(np.mean([each.cpu_seconds for each in measured])),
@@ -159,8 +159,8 @@ def _bare_singles(founded: Founded, load: Load) -> BareBatch:
     )
 
 
-def _bare_large(founded: Founded, load: Load) -> BareBatch:
-    return measure_bare(founded, [[1.0, float(each)] for each in range(load.labels)])
+def _bare_large(parties: Parties, load: Load) -> BareBatch:
+    return measure_bare(parties, [[1.0, float(each)] for each in range(load.labels)])
 
 
 def _ask_deployment(local: LocalFederation, load: Load) -> dict[str, Any]:

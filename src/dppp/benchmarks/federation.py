@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dppp.federation import Federation, Reply, deliver_here, found
+from dppp.federation import Federation, Reply, create_federation, in_process
 from dppp.paillier.dealer import deal
 from dppp.privacy.calibration import calibrate
 from dppp.protocol.aggregator import Send
@@ -29,7 +29,7 @@ def measure_federation(
         s=s,
         insecure_testing=True,
     )
-    founded = found(
+    parties = create_federation(
         name="benchmark",
         class_names=[f"class {number}" for number in range(classes)],
         features=["input"],
@@ -37,7 +37,7 @@ def measure_federation(
         models=[lambda inputs: [int(row[0]) % classes for row in inputs]] * teachers,
         key=key,
     )
-    here = deliver_here(founded.teachers)
+    here = in_process(parties.teachers)
     spent = {"ballots": 0.0, "list checks and shares": 0.0}
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
@@ -47,7 +47,7 @@ def measure_federation(
         spent["ballots" if is_voting else "list checks and shares"] += time.process_time() - started
         return replies
 
-    federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+    federation = Federation(aggregator=parties.aggregator, deliver=deliver)
     started = time.process_time()
     outcome = federation.ask(np.arange(queries, dtype=float).reshape(-1, 1))
     total = time.process_time() - started

@@ -21,7 +21,7 @@ from dppp.cli.output import JsonOption, emit
 from dppp.cli.progress import federation_progress, waiting
 
 if TYPE_CHECKING:
-    from dppp.federation import Founded
+    from dppp.federation import Parties
     from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
     from dppp.learning.examples.hospitals import Accuracies, Hospitals
     from dppp.privacy.certificate import Certificate
@@ -134,10 +134,10 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
     certificate = _choose_noise(hospitals, settings, console)
     ledger_path = out / "demo.ledger"
     with _new_ledger(ledger_path) as ledger:
-        founded = _found(hospitals, certificate, ledger, console)
+        parties = _found(hospitals, certificate, ledger, console)
         failures = _failures(settings)
-        batches = _ask_all(founded, hospitals, settings, failures, console)
-        refusals = _ask_one_more(founded, hospitals, settings, failures)
+        batches = _ask_all(parties, hospitals, settings, failures, console)
+        refusals = _ask_one_more(parties, hospitals, settings, failures)
         summary = ledger.summary()
     labels = [answer.label for batch in batches for answer in batch.answers]
     accuracies = opened.compare_in_this_run(hospitals, labels)
@@ -197,12 +197,12 @@ def _choose_noise(hospitals: "Hospitals", settings: _Settings, console: Console)
 
 def _found(
     hospitals: "Hospitals", certificate: "Certificate", ledger: "Ledger", console: Console
-) -> "Founded":
-    from dppp.federation import found  # noqa: PLC0415
+) -> "Parties":
+    from dppp.federation import create_federation  # noqa: PLC0415
     from dppp.learning.models import as_predict  # noqa: PLC0415
 
     with waiting("the dealer looks for safe primes"):
-        founded = found(
+        parties = create_federation(
             name="demo",
             class_names=hospitals.class_names,
             features=hospitals.features,
@@ -213,12 +213,12 @@ def _found(
             s=1,  # a batch of six fits one Paillier plaintext
             ledgers={1: ledger},
         )
-    demo_log.tell_keys(console, founded)
-    return founded
+    demo_log.tell_keys(console, parties)
+    return parties
 
 
 def _ask_all(
-    founded: "Founded",
+    parties: "Parties",
     hospitals: "Hospitals",
     settings: _Settings,
     failures: "Sequence[Failure]",
@@ -226,27 +226,27 @@ def _ask_all(
 ) -> "tuple[AnsweredBatch, ...]":
     from dppp.learning.examples.hospital_batches import ask_batch  # noqa: PLC0415
 
-    demo_log.tell_how_a_batch_goes(console, founded.task.trust)
+    demo_log.tell_how_a_batch_goes(console, parties.task.trust)
     batches: list[AnsweredBatch] = []
     for number in range(1, settings.batches + 1):
         before = (number - 1) * settings.batch_size
         with federation_progress() as progress:
             batch = ask_batch(
-                founded,
+                parties,
                 hospitals.patients[before : before + settings.batch_size],
                 number=number,
                 answered_before=before,
                 failures=failures,
                 progress=progress,
             )
-        demo_log.tell_batch(console, batch, failures, founded.task)
+        demo_log.tell_batch(console, batch, failures, parties.task)
         batches.append(batch)
     demo_log.tell_one_patient(console, hospitals, batches)
     return tuple(batches)
 
 
 def _ask_one_more(
-    founded: "Founded",
+    parties: "Parties",
     hospitals: "Hospitals",
     settings: _Settings,
     failures: "Sequence[Failure]",
@@ -255,7 +255,7 @@ def _ask_one_more(
 
     row = hospitals.patients[settings.asked : settings.asked + 1]
     number = settings.batches + 1
-    refusals = ask_past_the_budget(founded, row, number=number, failures=failures)
+    refusals = ask_past_the_budget(parties, row, number=number, failures=failures)
     assert refusals, "no ledger lets a query past what was agreed"
     return refusals
 

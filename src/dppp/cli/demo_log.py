@@ -12,7 +12,7 @@ from rich.table import Table
 from dppp.cli.privacy_tables import show_certificate
 
 if TYPE_CHECKING:
-    from dppp.federation import Founded
+    from dppp.federation import Parties
     from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
     from dppp.learning.examples.hospitals import Accuracies, Hospitals
     from dppp.privacy.certificate import Certificate
@@ -81,9 +81,9 @@ def _trade_off(
     return table
 
 
-def tell_keys(console: Console, founded: "Founded") -> None:
+def tell_keys(console: Console, parties: "Parties") -> None:
     """The ceremony."""
-    trust, bits = founded.task.trust, int(founded.key.public.modulus).bit_length()
+    trust, bits = parties.task.trust, int(parties.key.public.modulus).bit_length()
     console.rule("3  The key ceremony")
     console.print(
         f"The dealer makes a fresh {bits}-bit Paillier key from two safe primes, cuts it into "

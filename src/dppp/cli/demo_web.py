@@ -62,7 +62,7 @@ def serve_demo(
 
 def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
     """The gateway of a federation whose teachers all live in this process."""
-    from dppp.federation import found  # noqa: PLC0415
+    from dppp.federation import create_federation  # noqa: PLC0415
     from dppp.learning.models import as_predict  # noqa: PLC0415
     from dppp.privacy.calibration import calibrate  # noqa: PLC0415
     from dppp.protocol.batch_store import MemoryBatchStore  # noqa: PLC0415
@@ -71,7 +71,7 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
 
     records, models, examples = _learn(show, data)
     classes = sorted(set(records.labels.tolist()))
-    founded = found(
+    parties = create_federation(
         name=show.name,
         class_names=classes,
         features=records.features,
@@ -87,7 +87,7 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
         s=1,
     )
     return embed_gateway(
-        founded,
+        parties,
         store=MemoryBatchStore(),
         queriers=[
             Querier(name=QUERIER, token_sha256=token_sha256, queries=show.queries, transcripts=True)

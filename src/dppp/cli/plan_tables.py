@@ -32,13 +32,13 @@ def show_plan(console: Console, plan: "Plan") -> None:
 
 def verdicts(plan: "Plan") -> list[str]:
     """What people decide by, in two sentences."""
-    from dppp.learning.planning import MOST_QUERIES, MOST_TEACHERS  # noqa: PLC0415
+    from dppp.learning.planning import MOST_PLANNED_QUERIES, MOST_TEACHERS  # noqa: PLC0415
 
     target, promise = f"{100 * plan.target_accuracy:g} %", plan.promise
     if plan.most_queries is None:
         first = f"At ε = {promise.epsilon:g} not even one query is right {target} of the time."
     else:
-        more = " or more" if plan.most_queries == MOST_QUERIES else ""
+        more = " or more" if plan.most_queries == MOST_PLANNED_QUERIES else ""
         first = (
             f"ε = {promise.epsilon:g} buys about {plan.most_queries:,}{more} "
             f"{_plural(plan.most_queries, 'query', 'queries')} at {target} accuracy."

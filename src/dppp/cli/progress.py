@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from dppp.federation import Progress as Report
+    from dppp.federation import OnMessage as Report
 
 _STAGES = {
     "batch request": "teachers vote, add noise, encrypt",

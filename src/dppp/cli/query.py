@@ -22,7 +22,13 @@ from dppp.errors import GatewayError, InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
-    from dppp.service.querier.asking import Gateway, Labelled, Plan, Released, SignedLabels
+    from dppp.service.querier.asking import (
+        AskedParts,
+        GatewayConnection,
+        Labelled,
+        Released,
+        SignedLabels,
+    )
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -58,14 +64,14 @@ def query(
 ) -> None:
     """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
     require_service()
-    from dppp.service.querier.asking import Gateway  # noqa: PLC0415
+    from dppp.service.querier.asking import GatewayConnection  # noqa: PLC0415
 
     keep = _Keep(
         receipts=receipts,
         transcripts=transcripts,
         task_id=None if task_id is None else read_task_id(task_id),
     )
-    with Gateway(gateway, _token(token_file)) as connection:
+    with GatewayConnection(gateway, _token(token_file)) as connection:
         if transcripts is not None:
             connection.require_transcripts()
         task = connection.task()
@@ -144,9 +150,9 @@ def _say_unsigned(unsigned: int, out: Path) -> None:
 
 
 def _ask(
-    gateway: "Gateway",
+    gateway: "GatewayConnection",
     table: Sequence[Sequence[float]],
-    plan: "Plan",
+    plan: "AskedParts",
     keep: _Keep,
     task: Mapping[str, Any],
     *,
@@ -179,12 +185,14 @@ def _ask(
     return labelled, is_signed
 
 
-def _plan(out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool) -> "Plan":
-    from dppp.service.querier.asking import Plan  # noqa: PLC0415
+def _plan(
+    out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool
+) -> "AskedParts":
+    from dppp.service.querier.asking import AskedParts  # noqa: PLC0415
 
     make_folder(out.parent)
     digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()
-    return Plan(out.with_name(f"{out.name}.parts"), rows=len(table), size=size, digest=digest)
+    return AskedParts(out.with_name(f"{out.name}.parts"), rows=len(table), size=size, digest=digest)
 
 
 def _token(path: Path | None) -> str:

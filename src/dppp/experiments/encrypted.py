@@ -20,14 +20,14 @@ from scipy import optimize, special
 from dppp.errors import UncertifiedError
 from dppp.experiments.frameworks import best_certificate, trust_of
 from dppp.experiments.stored_votes import StoredVotes
-from dppp.federation import Federation, deliver_here, found
+from dppp.federation import Federation, create_federation, in_process
 from dppp.learning.win_probability import Race, accuracy_of
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
 from dppp.privacy.noise import Noise, noise_of_all, pmf_of
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 
 FALSE_ALARM = 1e-6
 HONEST_FRACTION = Fraction(2, 3)
@@ -103,9 +103,9 @@ def _ask(
     repetitions: int,
     modulus_bits: int,
     key: DealtKey | None,
-) -> list[Answer]:
+) -> list[Release]:
     """A federation of the stored votes, asked about all records, again and again."""
-    parties = found(
+    parties = create_federation(
         name=f"{votes.dataset}, encrypted",
         class_names=[f"class {number}" for number in range(votes.classes)],
         features=["record"],
@@ -113,7 +113,7 @@ def _ask(
         models=[_looking_up(own) for own in votes.votes],
         key=key or deal_for(votes, modulus_bits),
     )
-    federation = Federation(aggregator=parties.aggregator, deliver=deliver_here(parties.teachers))
+    federation = Federation(aggregator=parties.aggregator, deliver=in_process(parties.teachers))
     records = np.arange(len(votes.truth), dtype=float)[:, None]
     outcomes = [federation.ask(records, fresh=True) for _ in range(repetitions)]
     return [answer for outcome in outcomes for answer in outcome.answers]

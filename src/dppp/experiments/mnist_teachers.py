@@ -18,7 +18,7 @@ from dppp.errors import InputError
 from dppp.experiments.datasets import Bytes, Mnist, cache_folder
 from dppp.experiments.stored_votes import Arrays, cached_arrays
 
-Votes = NDArray[np.uint8]
+VoteMatrix = NDArray[np.uint8]
 Weights = dict[str, torch.Tensor]
 CLASSES = 10
 
@@ -51,7 +51,7 @@ class TeacherRecipe:
 
 def mnist_votes(
     mnist: Callable[[], Mnist], recipe: TeacherRecipe, *, folder: Path | None = None
-) -> Votes:
+) -> VoteMatrix:
     """Votes of shape (teachers, test records), from the cache where they were computed before."""
 
     def make() -> Arrays:
@@ -65,7 +65,7 @@ def mnist_votes(
 
 def train_and_vote(
     images: Bytes, labels: Bytes, public_images: Bytes, recipe: TeacherRecipe
-) -> Votes:
+) -> VoteMatrix:
     """Split the records at random and equally among teachers, train each, and let it vote."""
     slices = split_records(len(images), recipe)
     pixels, targets = as_pixels(images), torch.from_numpy(labels.astype(np.int64))
@@ -162,7 +162,7 @@ def _batches(
         yield from torch.randperm(records, generator=generator).split(recipe.batch)
 
 
-def _vote(weights: Weights, public: torch.Tensor) -> Votes:
+def _vote(weights: Weights, public: torch.Tensor) -> VoteMatrix:
     """One teacher after the other: convolutions of one set of weights are several times faster."""
     votes = []
     with torch.no_grad():
@@ -171,5 +171,5 @@ def _vote(weights: Weights, public: torch.Tensor) -> Votes:
             votes.append(
                 torch.cat([predict_scores(own, chunk).argmax(-1) for chunk in public.split(1000)])
             )
-    found: Votes = torch.stack(votes).numpy().astype(np.uint8)
+    found: VoteMatrix = torch.stack(votes).numpy().astype(np.uint8)
     return found

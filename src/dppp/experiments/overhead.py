@@ -17,7 +17,7 @@ import numpy as np
 from gmpy2 import mpz
 
 from dppp.errors import DpppError, WeakModulusWarning
-from dppp.federation import Federation, Founded, Reply, deliver_here, found
+from dppp.federation import Federation, Parties, Reply, create_federation, in_process
 from dppp.paillier.blinding import full_blinding
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.paillier.decryption import paper
@@ -125,8 +125,8 @@ class _Meter:
 
 def as_we_do(teachers: int, modulus_bits: int, classes: int, labels: int) -> Overhead:
     """A whole batch; the default colluders and dropouts, Skellam noise for (8, 1e-5)."""
-    founded = _found(teachers, modulus_bits, classes, labels)
-    here, meter = deliver_here(founded.teachers), _Meter.new()
+    parties = _found(teachers, modulus_bits, classes, labels)
+    here, meter = in_process(parties.teachers), _Meter.new()
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
         is_voting = bool(sends) and kind_of(sends[0].data) == BatchRequest.KIND
@@ -137,7 +137,7 @@ def as_we_do(teachers: int, modulus_bits: int, classes: int, labels: int) -> Ove
         meter.sent[is_voting] += sum(len(data) for _, data in replies)
         return replies
 
-    federation = Federation(aggregator=founded.aggregator, deliver=deliver)
+    federation = Federation(aggregator=parties.aggregator, deliver=deliver)
     _, total = _timed(lambda: federation.ask(np.arange(labels, dtype=float)[:, None]))
     return Overhead(
         way="dppp",
@@ -152,11 +152,11 @@ def as_we_do(teachers: int, modulus_bits: int, classes: int, labels: int) -> Ove
     )
 
 
-def _found(teachers: int, modulus_bits: int, classes: int, labels: int) -> Founded:
+def _found(teachers: int, modulus_bits: int, classes: int, labels: int) -> Parties:
     certificate = calibrate(
         "skellam", epsilon=8, delta=1e-5, teachers=teachers, queries=labels, classes=classes
     )
-    return found(
+    return create_federation(
         name="overhead",
         class_names=[f"class {number}" for number in range(classes)],
         features=["record"],

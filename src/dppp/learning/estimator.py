@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dppp.federation import Federation, deliver_here, found
+from dppp.federation import Federation, create_federation, in_process
 from dppp.learning.models import as_predict
 from dppp.learning.simulated import SimulatedFederation
 from dppp.privacy.accounting import Spending, account
@@ -28,7 +28,7 @@ from dppp.privacy.calibration import calibrate
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.summary import Summary
 from dppp.privacy.sampling import RandomSource, expand_key, system_randomness
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 
 _SIMULATED = "simulated: no encryption, every vote is visible to this process"
 
@@ -184,7 +184,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
             self._ledger = self._federation.ledger
             return
-        parties = found(
+        parties = create_federation(
             name="estimator",
             class_names=[f"class {place}" for place in range(len(self.classes_))],
             features=[f"feature {place}" for place in range(self.n_features_in_)],
@@ -193,7 +193,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             abstain_below=self.abstain_below,
         )
         self._federation = Federation(
-            aggregator=parties.aggregator, deliver=deliver_here(parties.teachers)
+            aggregator=parties.aggregator, deliver=in_process(parties.teachers)
         )
         self._ledger = parties.ledgers[1]
 
@@ -210,7 +210,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         return draw
 
-    def _ask(self, X: ArrayLike) -> Sequence[Answer]:  # noqa: N803
+    def _ask(self, X: ArrayLike) -> Sequence[Release]:  # noqa: N803
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return self._federation.ask(rows).answers

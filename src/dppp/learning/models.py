@@ -19,7 +19,7 @@ from dppp.errors import InputError, MissingExtraError
 from dppp.protocol.votes import Predict
 
 Rows = NDArray[np.float64]
-Answer = Callable[[Rows], Any]
+ModelFunction = Callable[[Rows], Any]
 """What a model says of rows, in its own way: labels, or scores with one column a class."""
 
 _ONNX_FLOATS = {
@@ -54,7 +54,7 @@ def as_predict(model: object, classes: Sequence[object]) -> Predict:
     return _numbers(_answer_of(model), classes)
 
 
-def _answer_of(model: object) -> Answer:
+def _answer_of(model: object) -> ModelFunction:
     if isinstance(model, str | Path):
         return _onnx_answer(Path(model))
     if _is_torch_module(model):
@@ -69,7 +69,7 @@ def _answer_of(model: object) -> Answer:
     )
 
 
-def _numbers(answer: Answer, classes: Sequence[object]) -> Predict:
+def _numbers(answer: ModelFunction, classes: Sequence[object]) -> Predict:
     """Labels or scores to class numbers; raises what is neither, and the vote is all zeros."""
     places = {_plain(label): place for place, label in enumerate(classes)}
 
@@ -107,7 +107,7 @@ def _is_torch_module(model: object) -> bool:
     return any(kind.__module__.startswith("torch.nn") for kind in type(model).__mro__)
 
 
-def _torch_answer(module: Any) -> Answer:
+def _torch_answer(module: Any) -> ModelFunction:
     """A torch module in evaluation mode (and left in it), on its own device, in its own floats."""
     import torch  # noqa: PLC0415
 
@@ -122,7 +122,7 @@ def _torch_answer(module: Any) -> Answer:
     return answer
 
 
-def _onnx_answer(path: Path) -> Answer:
+def _onnx_answer(path: Path) -> ModelFunction:
     """The first output of an ONNX model: scikit-learn's exporters put the label there."""
     session = _onnx_session(path)
     (given, *more), (wanted, *_) = session.get_inputs(), session.get_outputs()

@@ -24,7 +24,7 @@ from dppp.errors import InputError, UncertifiedError
 from dppp.learning.votes import count_votes
 from dppp.learning.win_probability import (
     ExpectedMargin,
-    Votes,
+    VoteForecast,
     accuracy_of,
     accuracy_without_noise,
     odds_of,
@@ -43,7 +43,7 @@ from dppp.privacy.trust import Trust
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 QUERIES = (1, 10, 100, 1_000, 10_000)
-MOST_QUERIES = 100_000
+MOST_PLANNED_QUERIES = 100_000
 MOST_TEACHERS = 1_000_000
 """Where the two searches end."""
 
@@ -79,7 +79,7 @@ class Outlook:
 class Plan:
     """What a budget buys."""
 
-    votes: Votes
+    votes: VoteForecast
     trust: Trust
     promise: Promise
     target_accuracy: float
@@ -87,7 +87,7 @@ class Plan:
     by_epsilon: tuple[Outlook, ...]
     by_queries: tuple[Outlook, ...]
     most_queries: int | None
-    """Up to MOST_QUERIES, above ten in ten steps a decade; None if not even one query does."""
+    """Up to MOST_PLANNED_QUERIES, above ten in ten steps a decade; None if not even one does."""
     fewest_teachers: int | None
     """Above 1,000 to three digits; None if none up to MOST_TEACHERS are enough."""
 
@@ -171,7 +171,7 @@ def _votes(
     votes: Any,
     labels: Any,
     classes: int | None,
-) -> tuple[Votes, int]:
+) -> tuple[VoteForecast, int]:
     if (accuracy_margin is None) == (votes is None):
         raise InputError("give either an accuracy margin or votes, and not both")
     if accuracy_margin is not None:
@@ -191,7 +191,7 @@ def _votes(
 class _Planner:
     """One set of votes and a promise."""
 
-    def __init__(self, votes: Votes, trust: Trust, promise: Promise) -> None:
+    def __init__(self, votes: VoteForecast, trust: Trust, promise: Promise) -> None:
         self._votes = votes
         self._trust = trust
         self._promise = promise
@@ -263,7 +263,7 @@ class _Planner:
 
     def most_queries(self, target: float) -> int | None:
         """The largest number of a geometric grid that reaches the target."""
-        grid = self._computable(_geometric_grid(MOST_QUERIES))
+        grid = self._computable(_geometric_grid(MOST_PLANNED_QUERIES))
         tried = {each.queries: each.accuracy for each in self.by_queries()}
         reached = [count for count, accuracy in tried.items() if accuracy >= target]
         if not reached:

@@ -17,7 +17,7 @@ from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import RandomSource, sampling_table
 from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import ListHash, QueryId, hash_parts
-from dppp.protocol.release import Answer, choose_label, sum_of_centres
+from dppp.protocol.release import Release, choose_label, sum_of_centres
 from dppp.protocol.votes import Predict, cast_votes
 
 _TASK = hash_parts("dppp simulated task 1", ())
@@ -44,7 +44,7 @@ class SimulatedFederation:
         self._features = features
         self._randomness = randomness
         self._abstain_below = abstain_below
-        self._known: dict[bytes, Answer] = {}
+        self._known: dict[bytes, Release] = {}
 
     def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
         """Answers to the inputs; charged like real ones."""
@@ -55,14 +55,14 @@ class SimulatedFederation:
         answers = tuple(self._known[each] for each in inputs)
         return Outcome(answers=answers, receipt=None, transcript=None)
 
-    def _release(self, inputs: Sequence[bytes]) -> list[Answer]:
+    def _release(self, inputs: Sequence[bytes]) -> list[Release]:
         nonce = self._randomness(16)
         ids = [QueryId(hash_parts("dppp simulated query 1", (nonce, each))) for each in inputs]
         batch = ListHash(hash_parts("dppp simulated batch 1", ids))
         self.ledger.record_ballot(_TASK, batch, ids, b"simulated")
         counts = self._noisy_counts(inputs)
         return [
-            Answer(
+            Release(
                 label=choose_label(row, batch, each, abstain_below=self._abstain_below), counts=row
             )
             for row, each in zip(counts, ids, strict=True)

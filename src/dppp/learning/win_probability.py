@@ -122,7 +122,7 @@ class ObservedVotes:
         return tuple(Race(leads=leads, weight=times / len(scaled)) for leads, times in seen.items())
 
 
-Votes = ExpectedMargin | ObservedVotes
+VoteForecast = ExpectedMargin | ObservedVotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from dppp.protocol.messages import (
     SignedShares,
 )
 from dppp.protocol.receipt import Receipt
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
@@ -75,7 +75,7 @@ class Aggregator:
         self._patience = patience or Patience()
         self._batches: dict[BatchId, Batch] = {}  # those under way; the store has the others
         self._faults: dict[BatchId, dict[int, str]] = {}
-        self._answers: dict[bytes, Answer] = {}
+        self._answers: dict[bytes, Release] = {}
 
     def start(self, request: BatchRequest, *, now: int) -> list[Send]:
         """Open a batch: its request, for every teacher."""
@@ -194,7 +194,7 @@ class Aggregator:
         for query, answer in zip(receipt.queries, receipt.answers, strict=True):
             self._answers.setdefault(query.digest, answer)
 
-    def known_answer(self, digest: bytes) -> Answer | None:
+    def known_answer(self, digest: bytes) -> Release | None:
         """The answer to an input, given its digest, that was released before: free."""
         return self._answers.get(digest)
 

@@ -56,7 +56,7 @@ from dppp.protocol.messages import (
     share_lot,
 )
 from dppp.protocol.receipt import QueryDigest, Receipt
-from dppp.protocol.release import release_answers
+from dppp.protocol.release import make_releases
 from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
@@ -429,7 +429,7 @@ class Batch:
     def _release(self, decrypted: Decrypted) -> None:
         verify_openings(self._public, self._tallies, decrypted.openings)
         try:
-            answers = release_answers(
+            answers = make_releases(
                 self._task,
                 self.query_ids,
                 decrypted.plaintexts,

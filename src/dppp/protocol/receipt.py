@@ -32,7 +32,7 @@ from dppp.protocol.messages import (
     batch_id,
     query_id_of_digest,
 )
-from dppp.protocol.release import Answer, release_answers
+from dppp.protocol.release import Release, make_releases
 from dppp.protocol.signing import require_certified
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
@@ -64,7 +64,7 @@ class Receipt:
     tallies: bytes = field(repr=False)
     endorsers: tuple[Endorser, ...]
     openings: tuple[bytes, ...] = field(repr=False)
-    answers: tuple[Answer, ...] = field(repr=False)
+    answers: tuple[Release, ...] = field(repr=False)
 
     def to_bytes(self) -> bytes:
         """The canonical encoding."""
@@ -79,7 +79,7 @@ class Verified:
     public: PublicKey
     statement: ListStatement
     endorsers: tuple[int, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[Release, ...]
     checks: tuple[str, ...]
 
     @property
@@ -114,7 +114,7 @@ def verify_receipt(
     with checking("opening"):
         openings = _require_opened(task, public, receipt)
     with checking("labels"):
-        answers = release_answers(
+        answers = make_releases(
             task,
             query_ids,
             [opening.plaintext for opening in openings],

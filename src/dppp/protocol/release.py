@@ -20,7 +20,7 @@ from dppp.protocol.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Release:
     """The release of one query: a class number, or None for an abstention, and the counts.
 
     `is_flagged`: honest ballots give such counts less often than once in a million answers.
@@ -35,14 +35,14 @@ FALSE_ALARM_RATE = 1e-6
 """How often, at the most, an answer is flagged although every teacher kept the rules."""
 
 
-def release_answers(
+def make_releases(
     task: Task,
     query_ids: Sequence[QueryId],
     plaintexts: Sequence[mpz],
     *,
     ballots: int,
     of_list: ListHash,
-) -> tuple[Answer, ...]:
+) -> tuple[Release, ...]:
     """The answers to a batch from the plaintexts of the tally of so many ballots."""
     classes = len(task.class_names)
     sums = task.packing.unpack(plaintexts, classes * len(query_ids), contributions=ballots)
@@ -52,7 +52,7 @@ def release_answers(
         counts = tuple(each - offset for each in sums[position * classes :][:classes])
         label = choose_label(counts, of_list, identifier, abstain_below=task.abstain_below)
         is_flagged = not is_plausible(task.noise, counts, ballots)
-        answers.append(Answer(label=label, counts=counts, is_flagged=is_flagged))
+        answers.append(Release(label=label, counts=counts, is_flagged=is_flagged))
     return tuple(answers)
 
 

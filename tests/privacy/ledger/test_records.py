@@ -13,7 +13,7 @@ from dppp.privacy.ledger.chain import BEGINNING, Entry, Head, entry_hash
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import (
     Cap,
-    Opening,
+    LedgerStart,
     ReservedTask,
     canonical_json,
     decode_record,
@@ -32,9 +32,9 @@ def reserved(**changes: Any) -> ReservedTask:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: Opening(teacher=""), "1 to 200 characters"),
-        (lambda: Opening(teacher="x" * 201), "1 to 200 characters"),
-        (lambda: Opening(teacher=7), "1 to 200 characters"),  # type: ignore[arg-type]
+        (lambda: LedgerStart(teacher=""), "1 to 200 characters"),
+        (lambda: LedgerStart(teacher="x" * 201), "1 to 200 characters"),
+        (lambda: LedgerStart(teacher=7), "1 to 200 characters"),  # type: ignore[arg-type]
         (lambda: Cap(data_id="", budget=SOME), "1 to 200 characters"),
         (
             lambda: Cap(data_id="data", budget=Budget(epsilon_units=0, delta_units=1)),
@@ -94,7 +94,7 @@ def ledger_of(*records: tuple[str, bytes]) -> MemoryStore:
     return store
 
 
-OPENING = encode_record(Opening(teacher=TEACHER))
+OPENING = encode_record(LedgerStart(teacher=TEACHER))
 CAP = encode_record(Cap(data_id="data", budget=SOME))
 
 

@@ -23,13 +23,13 @@ EVENT = BatchEvent(batch=BATCH, stage=Stage.TALLY, at=1.0, queries=3).to_json()
 @pytest.fixture
 def station() -> AggregatorStation:
     """One whose broker is never dialled: messages are handed to it by the test."""
-    founded, store = small(), MemoryBatchStore()
+    parties, store = small(), MemoryBatchStore()
     access = BrokerAccess(servers=("tls://127.0.0.1:9",), tls=None, nats_seed=None, name="a")
     station = AggregatorStation(broker=Broker(access), subjects=Subjects("dppp.test"), store=store)
     aggregator = Aggregator(
-        task=founded.task,
-        public=founded.key.public,
-        signer=founded.aggregator_signer,
+        task=parties.task,
+        public=parties.key.public,
+        signer=parties.aggregator_signer,
         store=store,
     )
     station.carry_for(BatchRunner(aggregator=aggregator, channel=station, hub=EventHub()))

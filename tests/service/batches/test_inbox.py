@@ -58,12 +58,12 @@ def test_bytes_that_wait_are_bounded_but_one_long_message_is_taken() -> None:
 
 def test_a_teacher_who_floods_does_not_keep_a_batch_from_being_released() -> None:
     async def run() -> object:
-        founded = small()
-        channel = EmbeddedChannel(founded.teachers)
+        parties = small()
+        channel = EmbeddedChannel(parties.teachers)
         aggregator = Aggregator(
-            task=founded.task,
-            public=founded.key.public,
-            signer=founded.aggregator_signer,
+            task=parties.task,
+            public=parties.key.public,
+            signer=parties.aggregator_signer,
             store=MemoryBatchStore(),
         )
         runner = BatchRunner(aggregator=aggregator, channel=channel, hub=EventHub())
@@ -84,7 +84,7 @@ def test_a_teacher_who_floods_does_not_keep_a_batch_from_being_released() -> Non
             )
             deadline = int(time.time()) + 20
             batch = await runner.submit(
-                BatchRequest(task_id=founded.task.task_id, deadline=deadline, queries=queries)
+                BatchRequest(task_id=parties.task.task_id, deadline=deadline, queries=queries)
             )
             outcome: object = None
             while outcome is None:

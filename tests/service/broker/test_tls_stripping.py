@@ -19,7 +19,7 @@ TLS_HANDSHAKE = b"\x16\x03"
 
 
 @pytest.fixture(scope="module")
-def founded(tmp_path_factory: pytest.TempPathFactory) -> Ceremony:
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Ceremony:
     ceremony = hold(tmp_path_factory.mktemp("stripping"))
     ceremony.set_up(TEACHERS[0])
     return ceremony
@@ -61,11 +61,11 @@ async def wait_for(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.05)
 
 
-def test_nothing_is_said_in_the_clear_to_who_leaves_tls_out(founded: Ceremony) -> None:
+def test_nothing_is_said_in_the_clear_to_who_leaves_tls_out(parties: Ceremony) -> None:
     async def story() -> list[bytes]:
         said: list[bytes] = []
         port = free_port()
-        broker = dial(founded, port)
+        broker = dial(parties, port)
         async with impostor(port, said):
             dialling = asyncio.create_task(broker.connect())
             await wait_for(lambda: said)
@@ -80,13 +80,13 @@ def test_nothing_is_said_in_the_clear_to_who_leaves_tls_out(founded: Ceremony) -
     assert b"CONNECT" not in b"".join(said)
 
 
-def test_nor_after_a_connection_that_broke(founded: Ceremony) -> None:
+def test_nor_after_a_connection_that_broke(parties: Ceremony) -> None:
     port = free_port()
-    configuration = founded.set_up(BROKER, listen=f"127.0.0.1:{port}").configuration
+    configuration = parties.set_up(BROKER, listen=f"127.0.0.1:{port}").configuration
 
     async def story() -> list[bytes]:
         said: list[bytes] = []
-        broker = dial(founded, port)
+        broker = dial(parties, port)
         with running_broker(configuration, port):
             await broker.connect()
         await wait_for(lambda: not broker.is_connected)
@@ -103,14 +103,14 @@ def test_nor_after_a_connection_that_broke(founded: Ceremony) -> None:
 
 
 def test_a_nats_py_that_connects_in_another_way_is_refused(
-    founded: Ceremony, monkeypatch: pytest.MonkeyPatch
+    parties: Ceremony, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it does with the server's first line is its own affair, and may be renamed."""
     monkeypatch.delattr(_TlsClient, "_process_info")
 
     async def story() -> None:
         port = free_port()
-        broker = dial(founded, port)
+        broker = dial(parties, port)
         async with impostor(port, []):
             with pytest.raises(RunnerStopped, match="nobody knows"):
                 await asyncio.wait_for(broker.connect(), 30)

@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.service.broker.brokers import connected, free_port, running_broker
 from tests.service.ceremony.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
-from dppp.errors import CertificateEnded, FederationError, InputError
+from dppp.errors import FederationError, InputError, TlsCertificateEnded
 from dppp.service.ceremony.authority import AUTHORITY_LIFETIME, read_certificate
 from dppp.service.ceremony.coordinator import collect
 from dppp.service.ceremony.home import Home, make_home
@@ -31,7 +31,7 @@ from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.ceremony.renewal import install_renewal, request_renewal, sign_renewals
 from dppp.service.ceremony.setup import set_up
-from dppp.service.process.certificate_watch import CertificateWatch
+from dppp.service.process.tls_certificate_watch import TlsCertificateWatch
 
 SHORT = timedelta(seconds=4)
 LATER = datetime.now(UTC) + timedelta(days=700)
@@ -129,7 +129,7 @@ def test_only_the_own_certificate_for_the_waiting_key_is_installed(
         with pytest.raises(FederationError, match=words):
             install_renewal(home, certificate)
     late = LATER + timedelta(days=800)
-    with pytest.raises(CertificateEnded, match="ended at"):
+    with pytest.raises(TlsCertificateEnded, match="ended at"):
         install_renewal(home, signed(running, mine), now=late)
     assert contents(home) == before
 
@@ -169,7 +169,7 @@ def test_no_certificate_outlives_the_authority_and_none_is_issued_after_it(
     made = running.home(TEACHERS[0]).certificate().not_valid_before_utc
     end = renew(running, TEACHERS[0], now=made + AUTHORITY_LIFETIME - timedelta(days=100))
     assert end < made + AUTHORITY_LIFETIME + timedelta(hours=1)
-    with pytest.raises(CertificateEnded, match="make a new federation"):
+    with pytest.raises(TlsCertificateEnded, match="make a new federation"):
         renew(running, TEACHERS[1], now=made + AUTHORITY_LIFETIME + timedelta(days=1))
 
 
@@ -224,7 +224,7 @@ def test_an_ended_certificate_is_refused_and_the_renewed_one_let_in(tmp_path: Pa
 
     with running_broker(configuration, port) as log:
         wait_until_after(end)
-        with pytest.raises(CertificateEnded, match="dppp renew request"):
+        with pytest.raises(TlsCertificateEnded, match="dppp renew request"):
             home.tls_context()
         with pytest.raises((nats.errors.Error, OSError)):
             asyncio.run(reach(unchecked_context(home)))
@@ -309,7 +309,9 @@ def test_the_end_is_told_a_month_before(
     certificate = ceremony.federation.teachers[0].certificate
     end = read_certificate(certificate).not_valid_after_utc.timestamp()
     log = logging.getLogger("dppp.test")
-    watch = CertificateWatch(read_certificate(certificate), log, clock=lambda: end - days * 86_400)
+    watch = TlsCertificateWatch(
+        read_certificate(certificate), log, clock=lambda: end - days * 86_400
+    )
     registry = CollectorRegistry()
     watch.show_in(registry)
     with caplog.at_level(logging.INFO):
@@ -326,7 +328,7 @@ def test_a_process_that_runs_on_says_when_the_end_comes(
 ) -> None:
     held = hold(tmp_path, lifetime=timedelta(seconds=3))
     certificate = read_certificate(held.federation.teachers[0].certificate)
-    watch = CertificateWatch(certificate, logging.getLogger("dppp.test"))
+    watch = TlsCertificateWatch(certificate, logging.getLogger("dppp.test"))
 
     async def work() -> None:
         watching = asyncio.create_task(watch.run())

@@ -18,13 +18,13 @@ from dppp.cli.federation_tables import show_federation
 from dppp.errors import (
     BudgetExceeded,
     CapChanged,
-    CertificateEnded,
     FederationChanged,
     FederationError,
     FirstUseUnsaid,
     InputError,
     KeyMaterialError,
     NoColluders,
+    TlsCertificateEnded,
     WrongTeacher,
 )
 from dppp.service.ceremony.acceptance import Acceptance, accept_task
@@ -143,7 +143,7 @@ def test_a_share_must_be_the_own_and_of_this_key(fresh: Ceremony, tmp_path: Path
 def test_certificates_past_their_time_are_refused(fresh: Ceremony) -> None:
     now = datetime.now(UTC)
     for bad in (now - timedelta(days=1), now + timedelta(days=800)):
-        with pytest.raises(CertificateEnded, match="set the clock"):
+        with pytest.raises(TlsCertificateEnded, match="set the clock"):
             fresh.set_up(TEACHERS[0], now=bad)
 
 

@@ -15,7 +15,7 @@ from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, small
 from tests.service.gateway.served import serve
 
 from dppp.errors import InputError
-from dppp.federation import Founded
+from dppp.federation import Parties
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import MOST_QUERIES, Ballot
 from dppp.protocol.receipt import verify_receipt
@@ -36,7 +36,7 @@ MOST_ROWS = 30
 @dataclass(frozen=True)
 class Served:
     address: str
-    founded: Founded
+    parties: Parties
     embedded: Embedded
     clients: ExitStack
 
@@ -47,8 +47,8 @@ class Served:
 
 
 @contextmanager
-def serve_embedded(*, founded: Founded | None = None, **settings: Any) -> Iterator[Served]:
-    chosen = founded or small()
+def serve_embedded(*, parties: Parties | None = None, **settings: Any) -> Iterator[Served]:
+    chosen = parties or small()
     embedded = embed_gateway(chosen, store=MemoryBatchStore(), queriers=QUERIERS, **settings)
     with serve(embedded.app) as address, ExitStack() as clients:
         yield Served(address, chosen, embedded, clients)
@@ -103,7 +103,7 @@ def test_every_querier_gets_a_receipt_that_verifies_and_holds_no_ballot(served: 
     verified = verify_receipt(receipt, insecure_testing=True)
     assert [list(each.counts) for each in verified.answers] == [each["counts"] for each in found]
     batch = bytes.fromhex(state["batch"])
-    for ledger in served.founded.ledgers.values():
+    for ledger in served.parties.ledgers.values():
         ballot = ledger.find_ballot(batch)
         assert ballot is not None
         assert decode(ballot, Ballot).ciphertexts not in receipt
@@ -111,11 +111,11 @@ def test_every_querier_gets_a_receipt_that_verifies_and_holds_no_ballot(served: 
 
 def test_counts_that_votes_and_noise_hardly_give_are_flagged_and_counted() -> None:
     """Two teachers with their real keys, who cast twenty votes each where they have one."""
-    founded = small()
-    with serve_embedded(founded=founded) as served:
+    parties = small()
+    with serve_embedded(parties=parties) as served:
         client = served.client()
         honest = ask(client, [[1.0, 1.0]])
-        for cheat in (founded.teachers[1], founded.teachers[2]):
+        for cheat in (parties.teachers[1], parties.teachers[2]):
             cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
         state = ask(client, [[2.0, 2.0], [0.0, 3.0]])
         for batch, expected in ((honest, [False]), (state, [True, True])):

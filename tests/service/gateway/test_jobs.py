@@ -15,7 +15,7 @@ from tests.service.gateway.served import serve
 from tests.service.gateway.test_application import ALICE, BOB, QUERIERS, ask, wait_for_end
 
 from dppp.errors import BatchStoreUnavailable
-from dppp.federation import Founded
+from dppp.federation import Parties
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
@@ -57,10 +57,10 @@ def store(tmp_path: Path) -> Iterator[SqliteBatchStore]:
 
 @contextmanager
 def gateway(
-    founded: Founded, store: BatchStore, token: str = ALICE, **settings: int
+    parties: Parties, store: BatchStore, token: str = ALICE, **settings: int
 ) -> Iterator[tuple[httpx.Client, Embedded]]:
     """A gateway in front of a store, and a querier's connection to it."""
-    embedded = embed_gateway(founded, store=store, queriers=QUERIERS, **settings)
+    embedded = embed_gateway(parties, store=store, queriers=QUERIERS, **settings)
     headers = {"Authorization": f"Bearer {token}"}
     with (
         serve(embedded.app) as address,
@@ -107,9 +107,9 @@ def test_a_job_that_came_while_too_many_were_under_way_is_started_by_the_same_ke
 def test_a_job_that_was_never_started_is_over_after_its_deadline_without_a_charge_by_teachers(
     store: SqliteBatchStore,
 ) -> None:
-    founded = small()
+    parties = small()
     failing = Failing(store, "request", failures=10**6)
-    with gateway(founded, failing, deadline_seconds=1) as (client, _):
+    with gateway(parties, failing, deadline_seconds=1) as (client, _):
         assert post(client, ROWS, "monday").status_code == 503
         time.sleep(2.1)
         failing.failures = 0
@@ -117,19 +117,19 @@ def test_a_job_that_was_never_started_is_over_after_its_deadline_without_a_charg
         assert late.status_code == 202
         assert late.json()["stage"] == "aborted"
         assert "not started before its deadline" in late.json()["reason"]
-    for ledger in founded.ledgers.values():
+    for ledger in parties.ledgers.values():
         assert [task.answered for data in ledger.summary().data for task in data.tasks] == [0]
 
 
 def test_after_a_restart_labels_allowances_and_known_answers_are_still_there(
     store: SqliteBatchStore,
 ) -> None:
-    founded = small()
-    with gateway(founded, store, BOB) as (bob, _):
+    parties = small()
+    with gateway(parties, store, BOB) as (bob, _):
         before = ask(bob, ROWS, key="monday")
         labels = bob.get(f"/api/batches/{before['id']}/labels").json()
         transcript = bob.get(f"/api/batches/{before['id']}/transcript").content
-    with gateway(founded, store, BOB) as (bob, _):
+    with gateway(parties, store, BOB) as (bob, _):
         assert wait_for_end(bob, before["id"]) == before
         assert bob.get(f"/api/batches/{before['id']}/labels").json() == labels
         assert bob.get(f"/api/batches/{before['id']}/transcript").content == transcript
@@ -144,9 +144,9 @@ def test_after_a_restart_labels_allowances_and_known_answers_are_still_there(
 def test_two_gateways_on_one_store_count_together_and_find_each_others_jobs(
     store: SqliteBatchStore, tmp_path: Path
 ) -> None:
-    founded = small()
+    parties = small()
     other_store = SqliteBatchStore(tmp_path / "batches.db")
-    with gateway(founded, store, BOB) as (one, _), gateway(founded, other_store, BOB) as (two, _):
+    with gateway(parties, store, BOB) as (one, _), gateway(parties, other_store, BOB) as (two, _):
         first = ask(one, ROWS, key="monday")
         refused = post(two, [[0.0, 2.0], [0.0, 3.0]], "tuesday")
         assert refused.status_code == 403
@@ -225,10 +225,10 @@ def test_what_was_counted_is_not_read_again_and_again(
 def test_a_batch_whose_ballots_no_broker_could_carry_is_refused_before_it_is_charged(
     store: SqliteBatchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    founded = small()
-    three = founded.task.answer_bytes(3) * founded.task.trust.teachers
+    parties = small()
+    three = parties.task.answer_bytes(3) * parties.task.trust.teachers
     monkeypatch.setattr("dppp.service.broker.frames.MOST_BYTES", three)
-    with gateway(founded, store) as (client, _):
+    with gateway(parties, store) as (client, _):
         many = [[1, place] for place in range(30)]
         refused = client.post("/api/batches", json={"rows": many})
         assert refused.status_code == 413

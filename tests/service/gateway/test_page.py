@@ -22,7 +22,7 @@ from dppp.service.gateway.checking import check_receipt
 from dppp.service.gateway.embedded import embed_gateway
 from dppp.service.gateway.page_files import read_page
 from dppp.service.gateway.schemas import FEW_LABELS
-from dppp.service.gateway.single_flight import OneAtATime
+from dppp.service.gateway.single_flight import SingleFlight
 
 PLAN = {
     "teachers": 20,
@@ -186,7 +186,7 @@ def test_work_is_done_once_one_at_a_time_and_not_for_nobody() -> None:
         return calls
 
     async def run() -> None:
-        worker: OneAtATime[str, int] = OneAtATime(most_waiting=3, most_kept=2)
+        worker: SingleFlight[str, int] = SingleFlight(most_waiting=3, most_kept=2)
         found = await asyncio.gather(*(worker.find(key, work, _here) for key in ("a", "a", "b")))
         assert found == [1, 1, 2]
         waiting = [asyncio.ensure_future(worker.find(str(key), work, _here)) for key in range(3)]
@@ -220,7 +220,7 @@ def test_who_has_gone_makes_room_before_its_turn() -> None:
 
     async def run() -> None:
         nonlocal gone
-        worker: OneAtATime[str, bool] = OneAtATime(most_waiting=2, most_kept=9)
+        worker: SingleFlight[str, bool] = SingleFlight(most_waiting=2, most_kept=9)
         first = asyncio.ensure_future(worker.find("long", lambda: release.wait(30), _here))
         second = asyncio.ensure_future(worker.find("left", lambda: True, is_gone))
         await asyncio.sleep(0)

@@ -7,11 +7,11 @@ from tests.postgres import shared_server
 from tests.protocol.small import rows, small
 
 from dppp.errors import AllowanceExceeded, JobUnknown
-from dppp.federation import Founded
+from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BatchId
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.wire import encode
 from dppp.service.batches.events import EventHub
 from dppp.service.batches.runner import BatchRunner
@@ -25,15 +25,15 @@ from dppp.service.stores.postgres.connection import read_url
 class Pair:
     """Two processes' worth of gateway over the same teachers and store."""
 
-    def __init__(self, founded: Founded, allowance: int = 10_000) -> None:
+    def __init__(self, parties: Parties, allowance: int = 10_000) -> None:
         store = MemoryBatchStore()
-        self.channels = [EmbeddedChannel(founded.teachers) for _ in range(2)]
+        self.channels = [EmbeddedChannel(parties.teachers) for _ in range(2)]
         self.runners = [
             BatchRunner(
                 aggregator=Aggregator(
-                    task=founded.task,
-                    public=founded.key.public,
-                    signer=founded.aggregator_signer,
+                    task=parties.task,
+                    public=parties.key.public,
+                    signer=parties.aggregator_signer,
                     store=store,
                 ),
                 channel=channel,
@@ -60,7 +60,7 @@ class Pair:
             await channel.close()
 
 
-async def finish(jobs: Jobs, job: JobId) -> tuple[Answer, ...]:
+async def finish(jobs: Jobs, job: JobId) -> tuple[Release, ...]:
     for _ in range(600):
         if (await jobs.status("a", job)).is_over:
             return await jobs.answers("a", job)
@@ -128,15 +128,15 @@ def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice
     server = shared_server()
     url = server.fresh_url()
     store = PostgresBatchStore(url)
-    founded = small()
+    parties = small()
     runner = BatchRunner(
         aggregator=Aggregator(
-            task=founded.task,
-            public=founded.key.public,
-            signer=founded.aggregator_signer,
+            task=parties.task,
+            public=parties.key.public,
+            signer=parties.aggregator_signer,
             store=store,
         ),
-        channel=EmbeddedChannel(founded.teachers),
+        channel=EmbeddedChannel(parties.teachers),
         hub=EventHub(),
     )
     jobs = Jobs(runner=runner, store=store, allowances={"a": 100, "b": 100})

@@ -1,11 +1,11 @@
 """What happens again and again is told ten times in ten seconds, and then counted."""
 
-from dppp.service.process.log_throttle import MOST_TOLD, WINDOW_SECONDS, Sparingly
+from dppp.service.process.log_throttle import MOST_TOLD, WINDOW_SECONDS, LogThrottle
 
 
 def test_every_time_is_told_or_counted_in_what_is_told_later() -> None:
     now = 100.0
-    drops = Sparingly(lambda: now)
+    drops = LogThrottle(lambda: now)
     told = [drops.times("teacher 1") for _ in range(1_000)]
     assert told == [1] * MOST_TOLD + [0] * (1_000 - MOST_TOLD)
     assert drops.times("teacher 2") == 1

@@ -20,7 +20,13 @@ from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
 from dppp.service.gateway.embedded import embed_gateway
 from dppp.service.gateway.jobs import Jobs
-from dppp.service.querier.asking import Gateway, Labelled, Plan, SignedLabels, ask_in_parts
+from dppp.service.querier.asking import (
+    AskedParts,
+    GatewayConnection,
+    Labelled,
+    SignedLabels,
+    ask_in_parts,
+)
 
 ROWS = [[1, 1], [0, 2], [2, 3]]
 NAMES: Any = {"features": FEATURES, "classes": CLASS_NAMES}
@@ -28,9 +34,9 @@ ASKED: Any = {"is_fresh": False, "with_transcripts": True, "report": lambda *_: 
 
 
 @contextmanager
-def asking(**settings: Any) -> Iterator[Gateway]:
+def asking(**settings: Any) -> Iterator[GatewayConnection]:
     embedded = embed_gateway(small(), store=MemoryBatchStore(), queriers=QUERIERS, **settings)
-    with serve(embedded.app) as address, Gateway(address, ALICE) as gateway:
+    with serve(embedded.app) as address, GatewayConnection(address, ALICE) as gateway:
         yield gateway
 
 
@@ -50,21 +56,21 @@ def asking(**settings: Any) -> Iterator[Gateway]:
 )
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
     with pytest.raises(InputError, match="is no gateway; write it as https://host:port"):
-        Gateway(address, ALICE)
+        GatewayConnection(address, ALICE)
 
 
 @pytest.mark.parametrize("host", ["gateway.example.org", "10.0.0.7:8080", "127.0.0.1.evil.org"])
 def test_a_token_goes_to_another_machine_over_https_only(host: str) -> None:
     with pytest.raises(InputError, match="in the clear; write it as https://"):
-        Gateway(f"http://{host}", ALICE)
+        GatewayConnection(f"http://{host}", ALICE)
     for address in (f"https://{host}", "http://127.0.0.1:8080", "http://[::1]:8080"):
-        Gateway(address, ALICE)
+        GatewayConnection(address, ALICE)
 
 
 @pytest.mark.parametrize("token", ["", "hunter2\nand more", "hunter2 ", "hünter2", "hunter2\0"])
 def test_a_token_that_is_none_is_refused_at_once_and_not_repeated(token: str) -> None:
     with pytest.raises(InputError, match="the token is no token") as caught:
-        Gateway("http://127.0.0.1:9", token)
+        GatewayConnection("http://127.0.0.1:9", token)
     assert "nter2" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -77,14 +83,14 @@ def test_somebody_else_at_the_address_is_no_gateway(body: str) -> None:
     async def answer() -> Response:
         return Response(body.encode("latin-1"))
 
-    with serve(other) as address, Gateway(address, ALICE) as gateway:
+    with serve(other) as address, GatewayConnection(address, ALICE) as gateway:
         for ask in (gateway.task, gateway.budget, lambda: gateway.labels("0" * 64)):
             with pytest.raises(GatewayError, match=r"not what a gateway .* check the address"):
                 ask()
 
 
-def make_plan(path: Path) -> Plan:
-    return Plan(path, rows=len(ROWS), size=2, digest="of these rows")
+def make_plan(path: Path) -> AskedParts:
+    return AskedParts(path, rows=len(ROWS), size=2, digest="of these rows")
 
 
 def test_fewer_labels_than_rows_are_refused(
@@ -103,7 +109,7 @@ def test_fewer_labels_than_rows_are_refused(
 
 
 def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
+    plan = AskedParts(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
     with asking() as gateway:
         (released,) = ask_in_parts(gateway, ROWS, plan, **ASKED)
     data, labels = released.receipt, released.labels
@@ -132,7 +138,7 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
 
 
 def test_a_label_is_signed_by_an_earlier_receipt_of_the_same_run(tmp_path: Path) -> None:
-    plan = Plan(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
+    plan = AskedParts(tmp_path / "plan", rows=len(ROWS), size=len(ROWS), digest="")
     with asking() as gateway:
         (released,) = ask_in_parts(gateway, ROWS, plan, **ASKED)
     first, labels = released.receipt, released.labels
@@ -163,7 +169,7 @@ def test_a_proxy_of_the_environment_is_not_told_a_token_in_the_clear(
             monkeypatch.delenv(name, raising=False)
         proxy.settimeout(0.2)
         with (
-            Gateway("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
+            GatewayConnection("http://127.0.0.1:9", ALICE, patience_seconds=0) as gateway,
             pytest.raises(GatewayError, match="ConnectError"),
         ):
             gateway.task()
@@ -178,7 +184,7 @@ def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_re
     assert make_plan(path).parts == make_plan(path).parts
     for digest, rows in (("of other rows", len(ROWS)), ("of these rows", len(ROWS) + 1)):
         with pytest.raises(InputError, match="belongs to other rows"):
-            Plan(path, rows=rows, size=2, digest=digest)
+            AskedParts(path, rows=rows, size=2, digest=digest)
     for text in ("", "[]", "{}", '{"digest": "of these rows", "parts": [[0, 3]]}'):
         path.write_text(text)
         with pytest.raises(InputError, match="cannot be read; remove it to start anew"):

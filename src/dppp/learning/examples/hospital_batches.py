@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from dppp.errors import BatchAborted, BudgetExceeded
-from dppp.federation import Deliver, Federation, Founded, Progress, Reply, deliver_here
+from dppp.federation import Deliver, Federation, OnMessage, Parties, Reply, in_process
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.aggregator import Send
 from dppp.protocol.messages import Ballot, BallotList, BatchRequest
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, kind_of
 
@@ -41,7 +41,7 @@ class AnsweredBatch:
     """What came of one batch, and what all batches up to it have cost."""
 
     number: int
-    answers: tuple[Answer, ...]
+    answers: tuple[Release, ...]
     transcript: Transcript
     voters: tuple[int, ...]
     answered: int
@@ -51,30 +51,30 @@ class AnsweredBatch:
 
 
 def ask_batch(
-    founded: Founded,
+    parties: Parties,
     rows: ArrayLike,
     *,
     number: int,
     answered_before: int,
     failures: Sequence[Failure] = (),
-    progress: Progress = lambda *_: None,
+    progress: OnMessage = lambda *_: None,
 ) -> AnsweredBatch:
     """Run one batch of new inputs to its release, or raise who was missing."""
-    deliver = deliver_here(founded.teachers, progress=progress)
+    deliver = in_process(parties.teachers, progress=progress)
     federation = Federation(
-        aggregator=founded.aggregator, deliver=_lose_messages(deliver, failures, number)
+        aggregator=parties.aggregator, deliver=_lose_messages(deliver, failures, number)
     )
     outcome = federation.ask(rows)
     assert outcome.transcript is not None, "every input is new"
     answered = answered_before + len(outcome.answers)
-    spending = Spending(noise=founded.task.certificate.noise, queries=answered)
+    spending = Spending(noise=parties.task.certificate.noise, queries=answered)
     return AnsweredBatch(
         number=number,
         answers=outcome.answers,
         transcript=outcome.transcript,
         voters=voters_of(outcome.transcript),
         answered=answered,
-        epsilon_spent=account([spending], founded.task.delta),
+        epsilon_spent=account([spending], parties.task.delta),
     )
 
 
@@ -93,13 +93,13 @@ def voters_of(transcript: Transcript) -> tuple[int, ...]:
 
 
 def ask_past_the_budget(
-    founded: Founded, row: ArrayLike, *, number: int, failures: Sequence[Failure] = ()
+    parties: Parties, row: ArrayLike, *, number: int, failures: Sequence[Failure] = ()
 ) -> tuple[str, ...]:
     """Ask one query more than was agreed: what the teachers who are still there say to it."""
     refusals: list[str] = []
-    deliver = deliver_here(founded.teachers, note=refusals.append)
+    deliver = in_process(parties.teachers, note=refusals.append)
     federation = Federation(
-        aggregator=founded.aggregator, deliver=_lose_messages(deliver, failures, number)
+        aggregator=parties.aggregator, deliver=_lose_messages(deliver, failures, number)
     )
     with contextlib.suppress(BatchAborted, BudgetExceeded):
         federation.ask(row)

@@ -45,7 +45,7 @@ from dppp.privacy.ledger.records import (
     Digest,
     EndorsedList,
     GivenAnswer,
-    Opening,
+    LedgerStart,
     Record,
     Reservation,
     ReservedTask,
@@ -133,10 +133,10 @@ class Book:
 
     def is_recorded(self, record: Record) -> bool:
         """Whether the same is recorded already; a refusal when it must never be."""
-        if self.teacher is None and not isinstance(record, Opening):
+        if self.teacher is None and not isinstance(record, LedgerStart):
             raise Refusal("a ledger must begin with the name of its teacher")
         match record:
-            case Opening():
+            case LedgerStart():
                 return self._is_opened(record)
             case Cap():
                 return self._is_capped(record)
@@ -209,7 +209,7 @@ class Book:
                     "for twice; have the task made with the data id as it was fixed"
                 )
 
-    def _is_opened(self, opening: Opening) -> bool:
+    def _is_opened(self, opening: LedgerStart) -> bool:
         if self.teacher not in (None, opening.teacher):
             raise WrongTeacher(
                 f"this is the ledger of {self.teacher}, not of {opening.teacher}; every teacher "
@@ -282,7 +282,7 @@ class Book:
 
     def _take_in(self, record: Record, index: int) -> None:
         match record:
-            case Opening():
+            case LedgerStart():
                 self.teacher = record.teacher
             case Cap():
                 self.caps[record.data_id] = record.budget

@@ -26,7 +26,7 @@ from dppp.privacy.ledger.records import (
     Digest,
     EndorsedList,
     GivenAnswer,
-    Opening,
+    LedgerStart,
     Record,
     content_digest,
 )
@@ -53,7 +53,7 @@ class Ledger:
     ) -> "Ledger":
         """A new ledger on an empty store."""
         ledger = cls(store, heads)
-        opening = Opening(teacher=teacher)
+        opening = LedgerStart(teacher=teacher)
         with ledger._turn() as turn:
             if turn.head != BEGINNING or (heads is not None and heads.recall() is not None):
                 raise InputError(
@@ -82,7 +82,7 @@ class Ledger:
             if turn.head == BEGINNING:
                 raise InputError("this store holds no ledger yet; create one")
             if teacher is not None:
-                turn.book.is_recorded(Opening(teacher=teacher))
+                turn.book.is_recorded(LedgerStart(teacher=teacher))
         return ledger
 
     @property

@@ -32,7 +32,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class LedgerStart:
     """The first record: whose ledger this is."""
 
     teacher: str
@@ -135,7 +135,7 @@ class ServedList:
         _require_id("list hash", self.list_hash)
 
 
-Record = Opening | Cap | Reservation | Charge | EndorsedList | GivenAnswer | ServedList
+Record = LedgerStart | Cap | Reservation | Charge | EndorsedList | GivenAnswer | ServedList
 
 
 def content_digest(record: Record) -> Digest | None:
@@ -156,7 +156,7 @@ def content_digest(record: Record) -> Digest | None:
 def encode_record(record: Record) -> tuple[str, bytes]:  # noqa: PLR0911 - one for each kind
     """Kind and payload."""
     match record:
-        case Opening():
+        case LedgerStart():
             return "opening", canonical_json({"format": FORMAT, "teacher": record.teacher})
         case Cap():
             return "cap", canonical_json({"data_id": record.data_id, **_budget(record.budget)})
@@ -188,7 +188,7 @@ def decode_record(kind: str, payload: bytes) -> Record:  # noqa: PLR0911 - one f
         case "opening":
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']} is not {FORMAT}")
-            return Opening(teacher=data["teacher"])
+            return LedgerStart(teacher=data["teacher"])
         case "cap":
             return Cap(data_id=data["data_id"], budget=_read_budget(data))
         case "reservation":

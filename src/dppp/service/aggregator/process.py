@@ -21,10 +21,10 @@ from dppp.service.gateway.application import make_gateway
 from dppp.service.gateway.graceful_server import GracefulServer
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.queriers import Querier
-from dppp.service.process.certificate_watch import CertificateWatch
 from dppp.service.process.config import AggregatorConfig
 from dppp.service.process.listening import listen
 from dppp.service.process.monitoring import Monitor, make_monitor
+from dppp.service.process.tls_certificate_watch import TlsCertificateWatch
 from dppp.service.stores.batches import open_batch_store
 
 log = logging.getLogger("dppp.aggregator")
@@ -80,7 +80,7 @@ def make_application(
         deadline_seconds=config.deadline_seconds,
     )
     metrics = AggregatorMetrics(runner, jobs)
-    watch = CertificateWatch(home.certificate(), log)
+    watch = TlsCertificateWatch(home.certificate(), log)
     watch.show_in(metrics.registry)
     health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
     monitor = Monitor(health, config.monitoring.listen)

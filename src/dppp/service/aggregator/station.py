@@ -32,7 +32,7 @@ from dppp.service.batches.events import BatchEvent, Stage
 from dppp.service.batches.runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker.connection import PRESENCE, QUEUE_GROUP, Broker, Subjects
 from dppp.service.broker.frames import Reassembly, read_frame, split_message
-from dppp.service.process.log_throttle import Sparingly
+from dppp.service.process.log_throttle import LogThrottle
 
 log = logging.getLogger("dppp.aggregator")
 
@@ -58,7 +58,7 @@ class AggregatorStation:
         self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
         self._settled: set[bytes] = set()
-        self._drops = Sparingly()
+        self._drops = LogThrottle()
         self._loops: list[asyncio.Task[None]] = []
 
     def carry_for(self, runner: BatchRunner) -> None:

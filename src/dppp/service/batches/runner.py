@@ -21,7 +21,7 @@ from dppp.protocol.batch import Abort, Phase
 from dppp.protocol.messages import BatchId, BatchRequest, batch_id, query_id
 from dppp.service.batches.events import BatchEvent, EventHub, Stage, TeacherEvent
 from dppp.service.batches.inbox import Inbox
-from dppp.service.process.log_throttle import Sparingly
+from dppp.service.process.log_throttle import LogThrottle
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -75,7 +75,7 @@ class BatchRunner:
         self._clock = clock
         self._open: dict[BatchId, _Open] = {}
         self._inbox = Inbox()
-        self._drops = Sparingly()
+        self._drops = LogThrottle()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
         self._loops: list[asyncio.Task[None]] = []
 

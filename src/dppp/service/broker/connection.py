@@ -26,7 +26,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from dppp.errors import RunnerStopped
-from dppp.service.process.log_throttle import Sparingly
+from dppp.service.process.log_throttle import LogThrottle
 
 log = logging.getLogger("dppp.broker")
 
@@ -115,7 +115,7 @@ class Broker:
     def __init__(self, access: BrokerAccess) -> None:
         self._access = access
         self._client = self._new_client()
-        self._drops = Sparingly()
+        self._drops = LogThrottle()
 
     @property
     def is_connected(self) -> bool:

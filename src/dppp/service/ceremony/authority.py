@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dppp.errors import CertificateEnded, FederationError
+from dppp.errors import FederationError, TlsCertificateEnded
 from dppp.service.ceremony.identity import LONGEST_NAME_BYTES, Identity
 
 LIFETIME = timedelta(days=730)
@@ -189,13 +189,13 @@ def require_valid(certificate: x509.Certificate, whose: str, *, now: datetime) -
     """When the certificate ends; refused after that, and before it begins."""
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < start:
-        raise CertificateEnded(
+        raise TlsCertificateEnded(
             f"the certificate of {whose} begins at {start:%Y-%m-%d %H:%M} UTC, and it is "
             f"{now:%Y-%m-%d %H:%M} here; set the clock"
         )
     if now > end:
         remedy = "make a new federation" if whose == "the authority" else "run `dppp renew request`"
-        raise CertificateEnded(
+        raise TlsCertificateEnded(
             f"the certificate of {whose} ended at {end:%Y-%m-%d %H:%M} UTC, and it is "
             f"{now:%Y-%m-%d %H:%M} here; set the clock if that is wrong, otherwise {remedy}"
         )

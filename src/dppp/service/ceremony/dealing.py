@@ -21,7 +21,7 @@ from dppp.privacy.trust import Trust
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.service.ceremony.authority import LIFETIME
 from dppp.service.ceremony.coordinator import read_authority, read_requests, require_compatible
-from dppp.service.ceremony.federation_file import FederationFile, Member, Station
+from dppp.service.ceremony.federation_file import FederationFile, Member, NonVotingMember
 from dppp.service.ceremony.home import FEDERATION
 from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
@@ -156,7 +156,7 @@ def _assemble(
 ) -> FederationFile:
     """The federation file, with a certificate for everybody."""
     stations = {
-        request.role: Station(
+        request.role: NonVotingMember(
             name=request.name,
             signing_key=request.signing_key,
             nkey=request.nkey,

@@ -53,7 +53,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Station:
+class NonVotingMember:
     """The aggregator (with an nkey) or the broker (with hosts)."""
 
     name: str
@@ -81,8 +81,8 @@ class FederationFile:
     public: PublicKey
     authority: str = field(repr=False)
     teachers: tuple[Member, ...]
-    aggregator: Station
-    broker: Station
+    aggregator: NonVotingMember
+    broker: NonVotingMember
 
     def __post_init__(self) -> None:
         self.task.require_key(self.public)
@@ -101,7 +101,7 @@ class FederationFile:
         return f"dppp.{self.task.task_id.hex()[:16]}"
 
     @property
-    def everybody(self) -> tuple[Member | Station, ...]:
+    def everybody(self) -> tuple[Member | NonVotingMember, ...]:
         """Teachers, aggregator and broker."""
         return (*self.teachers, self.aggregator, self.broker)
 
@@ -131,8 +131,8 @@ class FederationFile:
             to_text(self.public.to_bytes()),
             self.authority,
             [_member_to_json(member) for member in self.teachers],
-            _station_to_json(self.aggregator),
-            _station_to_json(self.broker),
+            _non_voting_to_json(self.aggregator),
+            _non_voting_to_json(self.broker),
         )
         return write_document(self.KIND, dict(zip(_FIELDS, values, strict=True)))
 
@@ -239,7 +239,7 @@ def _member_to_json(member: Member) -> dict[str, object]:
     }
 
 
-def _station_to_json(station: Station) -> dict[str, object]:
+def _non_voting_to_json(station: NonVotingMember) -> dict[str, object]:
     return {
         "name": station.name,
         "signing_key": to_text(station.signing_key),
@@ -259,8 +259,8 @@ def _member(fields: Fields) -> Member:
     )
 
 
-def _station(fields: Fields) -> Station:
-    return Station(
+def _station(fields: Fields) -> NonVotingMember:
+    return NonVotingMember(
         name=fields.text("name"),
         signing_key=fields.bytes("signing_key"),
         nkey=fields.optional_text("nkey"),

@@ -18,7 +18,12 @@ from dppp.service.ceremony.config_templates import (
     default_servers,
     teacher_configuration,
 )
-from dppp.service.ceremony.federation_file import FederationFile, Member, Station, require_hash
+from dppp.service.ceremony.federation_file import (
+    FederationFile,
+    Member,
+    NonVotingMember,
+    require_hash,
+)
 from dppp.service.ceremony.home import AUTHORITY, CERTIFICATE, FEDERATION, SHARE, TLS_KEY, Home
 from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
@@ -136,7 +141,7 @@ def _seen_from(folder: Path, place: LedgerFiles) -> LedgerFiles:
 
 def _require_own_entry(
     home: Home, request: JoinRequest, federation: FederationFile
-) -> Member | Station:
+) -> Member | NonVotingMember:
     """The entry under the own name and role; every key in it is the own one."""
     found = [entry for entry in federation.everybody if entry.identity == request.identity]
     own = home.signing_key().public_key().public_bytes_raw()
@@ -154,7 +159,9 @@ def _require_own_entry(
     return entry
 
 
-def _require_certificate(home: Home, entry: Member | Station, federation: FederationFile) -> str:
+def _require_certificate(
+    home: Home, entry: Member | NonVotingMember, federation: FederationFile
+) -> str:
     """The certificate for the own TLS key: that of the file, or a renewed one in the home."""
     renewed = home.folder / CERTIFICATE
     text = entry.certificate

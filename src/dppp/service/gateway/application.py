@@ -50,7 +50,7 @@ from dppp.service.gateway.request_limit import BodyLimit, most_values_of
 from dppp.service.gateway.safe_headers import SafeHeaders
 from dppp.service.gateway.schemas import (
     BatchState,
-    Budget,
+    BudgetState,
     Examples,
     Health,
     Labels,
@@ -170,7 +170,7 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         return describe_task(desk.runner.task)
 
     @app.get("/api/budget", responses=_problems(401, 503))
-    async def budget(querier: Annotated[Querier, Depends(known)]) -> Budget:
+    async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:
         """What was spent, and what is left."""
         return await desk.budget(querier)
 

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows
 from dppp.privacy.accounting import Spending, account
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.task import Task
 from dppp.service.batches.events import BatchEvent, Event, Stage
 from dppp.service.batches.runner import BatchRunner
@@ -24,7 +24,7 @@ from dppp.service.gateway.queriers import Querier
 from dppp.service.gateway.schemas import (
     FEW_LABELS,
     BatchState,
-    Budget,
+    BudgetState,
     Health,
     Label,
     Labels,
@@ -38,7 +38,7 @@ from dppp.service.gateway.schemas import (
     TeacherView,
     Verification,
 )
-from dppp.service.gateway.single_flight import IsGone, OneAtATime
+from dppp.service.gateway.single_flight import IsGone, SingleFlight
 
 _MOST_ENDED = 1_000
 _MOST_WAITING = 32
@@ -63,10 +63,10 @@ class QuerierDesk:
         self._most_rows = most_rows
         self._insecure_testing = insecure_testing
         self._ended: OrderedDict[JobId, RecentBatch] = OrderedDict()
-        self._plans: OneAtATime[PlanQuestion, PlannedNoise] = OneAtATime(
+        self._plans: SingleFlight[PlanQuestion, PlannedNoise] = SingleFlight(
             most_waiting=_MOST_WAITING, most_kept=1_000
         )
-        self._verifications: OneAtATime[JobId, Verification] = OneAtATime(
+        self._verifications: SingleFlight[JobId, Verification] = SingleFlight(
             most_waiting=_MOST_WAITING, most_kept=1_000
         )
 
@@ -77,11 +77,11 @@ class QuerierDesk:
         online = sum(state.is_online for state in self.runner.teachers.values())
         return Health(status="ok", teachers_online=online)
 
-    async def budget(self, querier: Querier) -> Budget:
+    async def budget(self, querier: Querier) -> BudgetState:
         """What was spent of the task, and what is left, also to this querier."""
         task = self.runner.task
         charged = await self.jobs.charged()
-        return Budget(
+        return BudgetState(
             queries=task.queries,
             charged=charged,
             left=max(0, task.queries - charged),
@@ -156,7 +156,7 @@ class QuerierDesk:
     async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
         state = await self.state(querier, identifier)
         times = self._views.of(querier.name).hub.stage_times.of(state.batch or "")
-        answers: Sequence[Answer] = ()
+        answers: Sequence[Release] = ()
         if state.stage is Stage.RELEASED:
             answers = (await self.jobs.answers(querier.name, identifier))[:FEW_LABELS]
         return RecentBatch(
@@ -197,7 +197,7 @@ class QuerierDesk:
         return stream_events(own, is_wanted=is_of_batch, is_over=ended)
 
 
-def _labels(names: Sequence[str], answers: Sequence[Answer]) -> list[Label]:
+def _labels(names: Sequence[str], answers: Sequence[Release]) -> list[Label]:
     return [
         Label(
             label=None if each.label is None else names[each.label],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fastapi import FastAPI
 
-from dppp.federation import Founded
+from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
 from dppp.service.batches.events import EventHub
@@ -28,7 +28,7 @@ class Embedded:
 
 
 def embed_gateway(
-    founded: Founded,
+    parties: Parties,
     *,
     store: BatchStore,
     queriers: Sequence[Querier],
@@ -38,13 +38,13 @@ def embed_gateway(
     examples: Sequence[Sequence[float]] = (),
     insecure_testing: bool = False,
 ) -> Embedded:
-    """A gateway for a federation that was founded in this process."""
-    channel = EmbeddedChannel(founded.teachers)
+    """A gateway for a federation made in this process."""
+    channel = EmbeddedChannel(parties.teachers)
     runner = BatchRunner(
         aggregator=Aggregator(
-            task=founded.task,
-            public=founded.key.public,
-            signer=founded.aggregator_signer,
+            task=parties.task,
+            public=parties.key.public,
+            signer=parties.aggregator_signer,
             store=store,
         ),
         channel=channel,

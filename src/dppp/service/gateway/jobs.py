@@ -38,7 +38,7 @@ from dppp.protocol.messages import (
     query_id,
 )
 from dppp.protocol.receipt import Receipt
-from dppp.protocol.release import Answer
+from dppp.protocol.release import Release
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.service.batches.events import STAGES, Stage
 from dppp.service.batches.runner import BatchRunner, Clock
@@ -90,7 +90,7 @@ class Jobs:
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
         self._reading = asyncio.Lock()
-        self._read: OrderedDict[BatchId, tuple[Answer, ...]] = OrderedDict()
+        self._read: OrderedDict[BatchId, tuple[Release, ...]] = OrderedDict()
 
     async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
         """Take a job, or find it under its key; returns when it is stored and under way."""
@@ -127,10 +127,10 @@ class Jobs:
             shares=len(found.sharers),
         )
 
-    async def answers(self, querier: str, identifier: JobId) -> tuple[Answer, ...]:
+    async def answers(self, querier: str, identifier: JobId) -> tuple[Release, ...]:
         """The answer to each row; raises while there is none, and if there will be none."""
         job = await self._own(querier, identifier)
-        new: tuple[Answer, ...] = ()
+        new: tuple[Release, ...] = ()
         if job.charged:
             new = await self._read_answers(job)
         places = list(zip(job.digests, job.positions, strict=True))
@@ -257,7 +257,7 @@ class Jobs:
             raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
         return stored
 
-    async def _read_answers(self, job: Job) -> tuple[Answer, ...]:
+    async def _read_answers(self, job: Job) -> tuple[Release, ...]:
         """One receipt at a time, and not in the aggregator's thread, where batches wait."""
         async with self._reading:
             if job.batch not in self._read:
@@ -311,7 +311,7 @@ class Jobs:
             self._counted = {each for each in self._counted if each >= start}
 
 
-def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Answer]:
+def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Release]:
     """What was released before of these inputs."""
     found = {digest: aggregator.known_answer(digest) for digest in digests}
     return {digest: answer for digest, answer in found.items() if answer is not None}

@@ -165,7 +165,7 @@ class TaskTerms(BaseModel):
     modulus_bits: int
 
 
-class Budget(BaseModel):
+class BudgetState(BaseModel):
     """Queries and ε at the task's δ: of the task, and what you may still spend of it."""
 
     queries: int

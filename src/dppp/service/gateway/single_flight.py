@@ -19,7 +19,7 @@ IsGone = Callable[[], Awaitable[bool]]
 _LOOK_SECONDS = 0.2
 
 
-class OneAtATime(Generic[Key, Value]):
+class SingleFlight(Generic[Key, Value]):
     """Does pieces of work in a thread, each once as long as its answer is remembered."""
 
     def __init__(self, *, most_waiting: int, most_kept: int) -> None:

@@ -243,7 +243,7 @@ class TeacherConfig(Party):
     model: Model
 
 
-class Gateway(Section):
+class GatewaySection(Section):
     """Where queriers ask: over HTTPS, or in the clear on this machine only.
 
     `behind_proxy` says that a proxy on another machine speaks TLS to queriers.
@@ -257,7 +257,7 @@ class Gateway(Section):
     page: bool = True
 
     @model_validator(mode="after")
-    def _both_or_none(self) -> "Gateway":
+    def _both_or_none(self) -> "GatewaySection":
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("give tls_certificate and tls_key, or neither")
         is_clear = self.tls_certificate is None and not self.behind_proxy
@@ -310,7 +310,7 @@ class AggregatorConfig(Party):
     """What stands in aggregator.toml."""
 
     store: Place
-    gateway: Gateway = Gateway()
+    gateway: GatewaySection = GatewaySection()
     queriers: tuple[Querier, ...] = ()
     patience: PatienceSeconds = PatienceSeconds()
     deadline_seconds: int = Field(default=600, ge=1)

@@ -11,7 +11,7 @@ MOST_TOLD = 10
 WINDOW_SECONDS = 10.0
 
 
-class Sparingly:
+class LogThrottle:
     """Counts what happens, by kind; there must be no end of times, but few kinds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

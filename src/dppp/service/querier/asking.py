@@ -23,7 +23,7 @@ from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
 from dppp.service.batches.events import Stage
-from dppp.service.gateway.schemas import BatchState, Budget, Labels, Rights, TaskTerms
+from dppp.service.gateway.schemas import BatchState, BudgetState, Labels, Rights, TaskTerms
 from dppp.service.process.config import is_this_machine
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -48,7 +48,7 @@ class Labelled:
     is_flagged: bool = False
 
 
-class Gateway:
+class GatewayConnection:
     """The gateway of an aggregator, for one querier. Use it in a ``with`` block."""
 
     def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
@@ -63,7 +63,7 @@ class Gateway:
             trust_env=address.startswith("https://"),  # in the clear, no proxy may come between
         )
 
-    def __enter__(self) -> "Gateway":
+    def __enter__(self) -> "GatewayConnection":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,7 +75,7 @@ class Gateway:
 
     def budget(self) -> dict[str, Any]:
         """What was spent and is left."""
-        return _read(Budget, self._call("GET", "/api/budget")).model_dump()
+        return _read(BudgetState, self._call("GET", "/api/budget")).model_dump()
 
     def require_transcripts(self) -> None:
         """Before anything is charged: a token without the right is refused every transcript."""
@@ -161,7 +161,7 @@ class Part:
     key: str
 
 
-class Plan:
+class AskedParts:
     """Which rows go into which batch, in a file beside the output, so that a run can be resumed."""
 
     def __init__(self, path: Path, *, rows: int, size: int, digest: str) -> None:
@@ -226,9 +226,9 @@ class Released:
 
 
 def ask_in_parts(
-    gateway: Gateway,
+    gateway: GatewayConnection,
     rows: Rows,
-    plan: Plan,
+    plan: AskedParts,
     *,
     is_fresh: bool,
     with_transcripts: bool,

@@ -17,7 +17,6 @@ from dppp.protocol.votes import Predict
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.ceremony.home import Home
-from dppp.service.process.certificate_watch import CertificateWatch
 from dppp.service.process.config import (
     CallableModel,
     HttpModel,
@@ -28,6 +27,7 @@ from dppp.service.process.config import (
     TorchModel,
 )
 from dppp.service.process.monitoring import Monitor, make_monitor
+from dppp.service.process.tls_certificate_watch import TlsCertificateWatch
 from dppp.service.stores.ledgers import open_ledger
 from dppp.service.teacher.metrics import TeacherMetrics
 from dppp.service.teacher.models.http import load_http
@@ -110,7 +110,7 @@ async def _serve(
     )
     metrics = TeacherMetrics()
     metrics.queries_left.set(teacher.queries_left)
-    watch = CertificateWatch(home.certificate(), log)
+    watch = TlsCertificateWatch(home.certificate(), log)
     watch.show_in(metrics.registry)
     station = TeacherStation(
         teacher=teacher,

@@ -22,7 +22,7 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.service.broker.connection import PRESENCE, Broker, Subjects
 from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
-from dppp.service.process.log_throttle import Sparingly
+from dppp.service.process.log_throttle import LogThrottle
 from dppp.service.teacher.metrics import TeacherMetrics
 
 log = logging.getLogger("dppp.teacher")
@@ -53,7 +53,7 @@ class TeacherStation:
         self._reassembly = {subject: Reassembly() for subject in self._inbound}
         self._waiting: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue(_MOST_WAITING)
         self._waiting_bytes = 0
-        self._drops = Sparingly()
+        self._drops = LogThrottle()
         self._in_work: set[tuple[bytes, str]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
         self._loops: list[asyncio.Task[None]] = []

@@ -16,7 +16,7 @@ WARNING_SECONDS = 30 * 86_400
 _EVERY_SECONDS = 86_400
 
 
-class CertificateWatch:
+class TlsCertificateWatch:
     """Watches one certificate for a teacher or an aggregator."""
 
     def __init__(
