@@ -7,8 +7,8 @@ is missing. `Federation.ask` is Protocol 1 of the paper with an aggregator that 
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import ArrayLike
@@ -20,18 +20,15 @@ from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
-from dppp.protocol.aggregator import Aggregator, Send
-from dppp.protocol.batch import Abort
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Aborted, Event, Output, Released, Send, TeacherBlamed
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     NONCE_BYTES,
-    BatchId,
     BatchRequest,
     Query,
-    batch_id,
     input_digest,
-    query_id,
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
@@ -51,11 +48,15 @@ OnMessage = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The answers to all inputs, and the receipt and transcript of those that were new."""
+    """What was released for all inputs, and the receipt and transcript of those that were new.
+
+    `blamed` are teachers that broke the protocol and were left out, with the reason of each.
+    """
 
     answers: tuple[Release, ...]
-    receipt: Receipt | None
-    transcript: Transcript | None
+    receipt: Receipt | None = None
+    transcript: Transcript | None = None
+    blamed: Mapping[int, str] = field(default_factory=dict)
 
 
 class Federation:
@@ -84,53 +85,58 @@ class Federation:
         inputs = encode_inputs(rows, len(self.task.features))
         known = {} if fresh else self._known(inputs)
         new = tuple(dict.fromkeys(each for each in inputs if each not in known))
-        identifier, receipt = self._run_batch(new) if new else (None, None)
-        if receipt is not None:
-            known.update(zip(new, receipt.answers, strict=True))
+        if not new:
+            return Outcome(answers=tuple(known[each] for each in inputs))
+        released, blamed = self._run_batch(new)
+        known.update(zip(new, released.receipt.answers, strict=True))
         return Outcome(
             answers=tuple(known[each] for each in inputs),
-            receipt=receipt,
-            transcript=None if identifier is None else self.aggregator.transcript(identifier),
+            receipt=released.receipt,
+            transcript=self.aggregator.transcript(released.batch),
+            blamed=blamed,
         )
 
     def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Release]:
-        found = {each: self.aggregator.known_answer(input_digest(each)) for each in inputs}
+        found = {each: self.aggregator.known_release(input_digest(each)) for each in inputs}
         return {each: answer for each, answer in found.items() if answer is not None}
 
-    def _run_batch(self, inputs: Sequence[bytes]) -> tuple[BatchId, Receipt]:
-        """One batch, from request to release."""
+    def _run_batch(self, inputs: Sequence[bytes]) -> tuple[Released, dict[int, str]]:
+        """One batch, from request to release, and who was blamed on the way."""
         # The querier: every input under a nonce of its own, one request for all.
-        queries = tuple(
-            Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
-        )
-        task_id, now = self.task.task_id, self._clock()
+        now = self._clock()
         request = BatchRequest(
-            task_id=task_id, deadline=now + self._deadline_seconds, queries=queries
+            task_id=self.task.task_id,
+            deadline=now + self._deadline_seconds,
+            queries=tuple(
+                Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
+            ),
         )
-        identifier = batch_id(task_id, [query_id(task_id, query) for query in queries])
-
         # The aggregator asks; the teachers vote, add noise, encrypt, prove, sign, and write down.
         # Then the list of ballots goes out, and endorsements come back. With t of these the list
         # is certified: it goes out as such, and decryption shares come back. Each reply may call
-        # for further messages, until there is nothing left to say.
-        sends = self.aggregator.start(request, now=now)
-        while self.aggregator.outcome(identifier) is None:
-            replies = self._deliver(sends, now)
-            sends = [
-                send
-                for teacher, data in replies
-                for send in self.aggregator.receive(teacher, data, now=now)
-            ]
-            while not sends and self.aggregator.outcome(identifier) is None:
+        # for further messages, until the batch has ended.
+        output = self.aggregator.start(request, now=now)
+        events = list(output.events)
+        while (end := _end_among(events)) is None:
+            replies = self._deliver(output.sends, now)
+            output = Output()
+            for teacher, data in replies:
+                output += self.aggregator.receive(teacher, data, now=now)
+            if not output.sends and not _end_among(output.events):
                 now += 1  # everybody who would answer has: let the time pass
-                sends = self.aggregator.tick(now)
+                output += self.aggregator.tick(now)
+            events += output.events
 
         # The querier: a label for every input, or the reason why there is none.
-        outcome = self.aggregator.outcome(identifier)
-        if isinstance(outcome, Abort):
-            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
-        assert outcome is not None
-        return identifier, outcome
+        if isinstance(end, Aborted):
+            abort = end.abort
+            raise BatchAborted(abort.reason, missing=abort.missing, culprits=abort.culprits)
+        blamed = {each.teacher: each.reason for each in events if isinstance(each, TeacherBlamed)}
+        return end, blamed
+
+
+def _end_among(events: Iterable[Event]) -> Released | Aborted | None:
+    return next((each for each in events if isinstance(each, Released | Aborted)), None)
 
 
 def in_process(

@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.crash.world import NOW, World
 
 from dppp.errors import DpppError
-from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.events import Send
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.wire import decode, encode
 from dppp.service.stores.ledgers import open_ledger
@@ -56,8 +57,9 @@ def run_aggregator(world: World, folder: Path, channel: Connection) -> None:
     aggregator = Aggregator(
         task=world.task, public=world.public, signer=world.aggregator_signer, store=store
     )
-    for send in aggregator.resume(now=NOW):
-        channel.send_bytes(send_frame(send))
+    for batch in aggregator.unfinished():
+        for send in aggregator.adopt(batch, now=NOW).sends:
+            channel.send_bytes(send_frame(send))
     _serve(channel, lambda data: _handle(aggregator, data))
     store.close()
 
@@ -72,12 +74,12 @@ def _handle(aggregator: Aggregator, frame: bytes) -> list[bytes]:
         found = aggregator.transcript(BatchId(data)) or outcome
         return [OUTCOME + encode(found)]
     if kind == START:
-        sends = aggregator.start(decode(data, BatchRequest), now=now)
+        output = aggregator.start(decode(data, BatchRequest), now=now)
     elif kind == RECEIVE:
-        sends = aggregator.receive(teacher, data, now=now)
+        output = aggregator.receive(teacher, data, now=now)
     else:
-        sends = aggregator.tick(now)
-    return [send_frame(send) for send in sends]
+        output = aggregator.tick(now)
+    return [send_frame(send) for send in output.sends]
 
 
 def _serve(channel: Connection, handle: Callable[[bytes], Iterable[bytes]]) -> None:

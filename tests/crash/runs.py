@@ -30,10 +30,10 @@ from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import Charge, EndorsedList, GivenAnswer
 from dppp.privacy.ledger.store import LedgerStore, MemoryStore
-from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import statement_of
-from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Abort, Send
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -145,21 +145,21 @@ class _TeacherRun:
     wire: Wire
 
     def ask(self, request: BatchRequest) -> Receipt | Abort:
-        sends = self.aggregator.start(request, now=NOW)
+        sends = self.aggregator.start(request, now=NOW).sends
         for later in range(_MOST_ROUNDS):
             replies = [(send.teacher, each) for send in sends for each in self._deliver(send)]
-            sends = [
+            sends = tuple(
                 each
                 for who, data in replies
-                for each in self.aggregator.receive(who, data, now=NOW)
-            ]
+                for each in self.aggregator.receive(who, data, now=NOW).sends
+            )
             outcome = self.aggregator.outcome(identify(request))
             if outcome is not None:
                 return outcome
             if not self.teacher.is_alive:
                 self.come_back()
-            sends = sends or self.aggregator.tick(NOW + _SECONDS_A_ROUND * later)
-            sends = sends or self.aggregator.remind()
+            sends = sends or self.aggregator.tick(NOW + _SECONDS_A_ROUND * later).sends
+            sends = sends or self.aggregator.remind().sends
         raise AssertionError("the batch came to no end")
 
     def come_back(self) -> None:

@@ -29,8 +29,8 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import Charge, Digest, ServedList, decode_record
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.batch import Abort
-from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.batch_store import Kind, MemoryBatchStore
+from dppp.protocol.events import Abort
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
     Ballot,
@@ -287,7 +287,7 @@ class Samples:
         aggregator, store = _aggregator(self.world)
         request = self.world.request(0)
         if kind is not Ballot:
-            store.put_once(identify(request), "list", self.messages[BallotList.KIND])
+            store.put_once(identify(request), Kind.LIST, self.messages[BallotList.KIND])
         aggregator.start(request, now=NOW)
         if kind in (SignedShares, SignedShareProof):
             for index, endorsement in self.endorsements.items():
@@ -308,12 +308,12 @@ def make_samples() -> Samples:
     aggregator, _ = _aggregator(world)
     request = world.request(0)
     messages = {Task.KIND: encode(world.task), BatchRequest.KIND: encode(request)}
-    sends = aggregator.start(request, now=NOW)
+    sends = list(aggregator.start(request, now=NOW).sends)
     while sends:
         send = sends.pop(0)
         reply = made[send.teacher][0].handle(send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
-        sends += aggregator.receive(send.teacher, reply, now=NOW)
+        sends += aggregator.receive(send.teacher, reply, now=NOW).sends
     # Not everybody was drawn to endorse; here all do, and teacher 1 gives everything that it can.
     endorsements = {
         index: role.handle(messages[BallotList.KIND], now=NOW) for index, (role, _) in made.items()

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from playwright.sync_api import CDPSession, Page
 from tests.page.federations import TEACHERS, Shown
 
-from dppp.service.batches.events import BatchEvent, Event, Stage, TeacherEvent
+from dppp.protocol.events import Stage
+from dppp.service.batches.hub import BatchEvent, HubEvent, TeacherEvent
 
 AT_ONCE = 50
 
 
-def batches() -> Iterator[Event]:
+def batches() -> Iterator[HubEvent]:
     """Batches without end, each through all its stages, while teachers come and go."""
     for number in itertools.count():
         batch, now = f"{number:064x}", time.time()
@@ -41,7 +42,7 @@ def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], i
     stop = threading.Event()
     events = batches()
 
-    def tell(several: list[Event]) -> None:
+    def tell(several: list[HubEvent]) -> None:
         for event in several:
             shown.view.take(event)
 

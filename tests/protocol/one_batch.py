@@ -12,11 +12,11 @@ from tests.protocol.parties import (
     request_for,
     set_up,
 )
+from tests.protocol.recording import RecordingAggregator
 
 from dppp.privacy.ledger.store import MemoryStore
-from dppp.protocol.aggregator import Aggregator, Progress
-from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Abort, BatchStatus
 from dppp.protocol.messages import Ballot, BatchId, Endorsement, SignedShares
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign, signer_of
@@ -32,7 +32,7 @@ class OneBatch:
     """A batch of one query."""
 
     setting: Setting
-    aggregator: Aggregator
+    aggregator: RecordingAggregator
     teachers: dict[int, Teacher]
     batch: BatchId
     ballots: dict[int, bytes]
@@ -72,8 +72,8 @@ class OneBatch:
         return self.aggregator.faults(self.batch)
 
     @property
-    def progress(self) -> Progress:
-        found = self.aggregator.progress(self.batch)
+    def status(self) -> BatchStatus:
+        found = self.aggregator.status(self.batch)
         assert found is not None
         return found
 
@@ -85,7 +85,7 @@ class OneBatch:
 def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> OneBatch:
     """The aggregator has asked; all ballots are cast, and none has arrived."""
     setting = set_up(teachers, colluders, dropouts)
-    aggregator = Aggregator(
+    aggregator = RecordingAggregator(
         task=setting.task,
         public=setting.public,
         signer=setting.aggregator_signer,

@@ -22,6 +22,7 @@ from tests.protocol.parties import (
     seeded,
     set_up,
 )
+from tests.protocol.recording import RecordingAggregator
 
 import dppp.protocol.ballots
 import dppp.protocol.batch
@@ -32,10 +33,10 @@ from dppp.paillier.encoding import byte_length
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.packing import Packing
 from dppp.privacy.ledger.store import MemoryStore
-from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import read_ballot, require_complete
-from dppp.protocol.batch import Abort
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Abort, Send
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -205,14 +206,14 @@ def _run(attacker: Attacker, colluder: Answer, *, nonce: int = 0) -> Run:
     setting = attacker.setting
     request = request_for(setting, [7], nonce=nonce)
     batch = batch_of(setting, request)
-    aggregator = Aggregator(
+    aggregator = RecordingAggregator(
         task=setting.task,
         public=setting.public,
         signer=setting.aggregator_signer,
         store=MemoryBatchStore(),
     )
     now, asked_for = 0, set()
-    sends: list[Send] = aggregator.start(request, now=now)
+    sends: list[Send] = list(aggregator.start(request, now=now).sends)
     while (outcome := aggregator.outcome(batch)) is None:
         answers: list[tuple[int, bytes]] = []
         for send in sorted(sends, key=lambda send: send.teacher != COLLUDER):
@@ -224,10 +225,10 @@ def _run(attacker: Attacker, colluder: Answer, *, nonce: int = 0) -> Run:
                 answers.append((send.teacher, answer))
         sends = []
         for teacher, data in answers:
-            sends += aggregator.receive(teacher, data, now=now)
+            sends += aggregator.receive(teacher, data, now=now).sends
         if not sends:
             now += 1
-            sends = aggregator.tick(now)
+            sends += aggregator.tick(now).sends
     return Run(
         outcome=outcome,
         transcript=aggregator.transcript(batch),
@@ -426,7 +427,7 @@ def test_nobody_is_thrown_out_for_what_it_did_not_sign(channel: int) -> None:
     running = start_batch()
     running.aggregator.receive(channel, _forged_ballot(running), now=0)
     running.vote(VICTIM)
-    assert running.progress.voters == (VICTIM,)
+    assert running.status.voters == (VICTIM,)
     assert running.faults == {}
 
 
@@ -437,5 +438,5 @@ def test_if_the_channel_were_enough_a_broker_would_throw_teachers_out(
     running = start_batch()
     running.aggregator.receive(VICTIM, _forged_ballot(running), now=0)
     running.vote(VICTIM)
-    assert running.progress.voters == ()
+    assert running.status.voters == ()
     assert set(running.faults) == {VICTIM}

@@ -108,7 +108,7 @@ def _release() -> Released:
         for index in setting.everybody
         if index != COLLUDER
     }
-    sends, now = aggregator.start(request, now=0), 0
+    sends, now = list(aggregator.start(request, now=0).sends), 0
     aggregator.receive(COLLUDER, colluder.ballot((0, 0, 0)), now=0)
     while aggregator.outcome(colluder.batch) is None:
         replies = [
@@ -116,9 +116,11 @@ def _release() -> Released:
             for send in sends
             if send.teacher != COLLUDER
         ]
-        sends = [more for who, data in replies for more in aggregator.receive(who, data, now=now)]
+        sends = [
+            more for who, data in replies for more in aggregator.receive(who, data, now=now).sends
+        ]
         now += 1
-        sends += aggregator.tick(now)
+        sends += aggregator.tick(now).sends
     receipt, transcript = aggregator.outcome(colluder.batch), aggregator.transcript(colluder.batch)
     assert isinstance(receipt, Receipt)
     assert transcript is not None

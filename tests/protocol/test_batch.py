@@ -15,8 +15,8 @@ from tests.protocol.parties import (
 import dppp.protocol.batch
 from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.protocol.aggregator import Send
-from dppp.protocol.batch import Abort, Patience, Phase
+from dppp.protocol.batch import Patience
+from dppp.protocol.events import Abort, Send, Stage
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -65,15 +65,15 @@ def test_the_first_ballot_of_a_teacher_stands(running: OneBatch) -> None:
     running.vote(1, 2)
     running.aggregator.receive(1, second_ballot(running, 1), now=0)
     running.vote(3, 4)
-    sends = running.aggregator.receive(5, running.ballots[5], now=0)
+    sends = running.aggregator.receive(5, running.ballots[5], now=0).sends
     assert served(sends).ballots == tuple(running.ballots.values())
 
 
 def test_a_ballot_after_the_list_changes_nothing(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4)
-    sends = running.aggregator.tick(PATIENCE.after_quorum)
-    assert running.aggregator.receive(5, running.ballots[5], now=PATIENCE.after_quorum) == []
-    assert running.progress.voters == (1, 2, 3, 4)
+    sends = running.aggregator.tick(PATIENCE.after_quorum).sends
+    assert running.aggregator.receive(5, running.ballots[5], now=PATIENCE.after_quorum).sends == ()
+    assert running.status.voters == (1, 2, 3, 4)
     assert running.faults == {}
     assert served(sends).ballots == tuple(running.ballots[each] for each in (1, 2, 3, 4))
 
@@ -81,7 +81,7 @@ def test_a_ballot_after_the_list_changes_nothing(running: OneBatch) -> None:
 def test_who_was_blamed_gets_no_second_chance(running: OneBatch) -> None:
     running.aggregator.receive(5, bad_ballot(running, 5), now=0)
     running.vote(5)
-    assert running.progress.voters == ()
+    assert running.status.voters == ()
     assert set(running.faults) == {5}
 
 
@@ -92,10 +92,10 @@ def test_what_a_teacher_did_not_sign_is_dropped_and_not_held_against_it(running:
     for data in forged:
         running.aggregator.receive(5, data, now=0)
     running.vote(1, 2, 3, 4, 5)
-    assert running.progress.voters == (1, 2, 3, 4, 5)
+    assert running.status.voters == (1, 2, 3, 4, 5)
     running.aggregator.receive(5, running.endorsement_of(1), now=0)
     running.endorse(1, 2, 3, 5)
-    assert running.progress.endorsers == (1, 2, 3, 5)
+    assert running.status.endorsers == (1, 2, 3, 5)
     running.aggregator.receive(5, encode(running.shares_of(1)), now=0)
     for teacher in (1, 2, 3, 5):
         running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
@@ -106,19 +106,19 @@ def test_what_a_teacher_did_not_sign_is_dropped_and_not_held_against_it(running:
 def test_voting_goes_on_for_a_while_once_there_are_enough(running: OneBatch) -> None:
     running.vote(1, 2, 3, now=10)
     running.aggregator.tick(500)
-    assert running.progress.phase is Phase.VOTING
+    assert running.status.stage is Stage.BALLOTS
     running.vote(4, now=500)
     running.aggregator.tick(500 + PATIENCE.after_quorum - 1)
-    assert running.progress.phase is Phase.VOTING
+    assert running.status.stage is Stage.BALLOTS
     running.aggregator.tick(500 + PATIENCE.after_quorum)
-    assert running.progress.phase is Phase.ENDORSING
+    assert running.status.stage is Stage.ENDORSEMENTS
 
 
 def test_the_wait_begins_with_the_ballot_that_is_enough(running: OneBatch) -> None:
     running.vote(1, 2, 3, now=10)
     running.vote(4, now=10 + PATIENCE.after_quorum - 1)
     running.aggregator.tick(10 + PATIENCE.after_quorum)
-    assert running.progress.phase is Phase.VOTING
+    assert running.status.stage is Stage.BALLOTS
 
 
 def test_a_later_ballot_does_not_lengthen_the_wait() -> None:
@@ -126,13 +126,13 @@ def test_a_later_ballot_does_not_lengthen_the_wait() -> None:
     running.vote(1, 2, 3, 4, 5, now=10)
     running.vote(6, now=10 + PATIENCE.after_quorum - 1)
     running.aggregator.tick(10 + PATIENCE.after_quorum)
-    assert running.progress.phase is Phase.ENDORSING
+    assert running.status.stage is Stage.ENDORSEMENTS
 
 
 def test_too_few_ballots_are_waited_for_until_the_deadline(running: OneBatch) -> None:
     running.vote(1, 2, 3)
     running.aggregator.tick(DEADLINE - 1)
-    assert running.progress.phase is Phase.VOTING
+    assert running.status.stage is Stage.BALLOTS
     running.aggregator.tick(DEADLINE)
     assert running.outcome == Abort(
         reason="3 good ballots, and 4 are needed for enough noise", missing=(4, 5), culprits=()
@@ -151,22 +151,22 @@ def test_when_all_have_answered_nobody_is_waited_for(running: OneBatch) -> None:
 def test_as_many_are_asked_to_endorse_as_are_needed_and_all_when_that_takes_too_long() -> None:
     running = start_batch(7, 1, 1)
     running.vote(1, 2, 3, 4, 5, 6)
-    first = asked(running.aggregator.receive(7, running.ballots[7], now=10))
+    first = asked(running.aggregator.receive(7, running.ballots[7], now=10).sends)
     assert len(first) == running.setting.public.threshold == 5
-    assert running.aggregator.tick(10 + PATIENCE.first_shares - 1) == []
-    others = asked(running.aggregator.tick(10 + PATIENCE.first_shares))
+    assert running.aggregator.tick(10 + PATIENCE.first_shares - 1).sends == ()
+    others = asked(running.aggregator.tick(10 + PATIENCE.first_shares).sends)
     assert sorted((*first, *others)) == [1, 2, 3, 4, 5, 6, 7]
-    assert running.aggregator.tick(10 + PATIENCE.first_shares + 1) == []
+    assert running.aggregator.tick(10 + PATIENCE.first_shares + 1).sends == ()
 
 
 def test_nothing_is_opened_before_enough_have_endorsed_the_list(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
     running.endorse(1, 2, 3)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
-    assert running.progress.phase is Phase.ENDORSING
-    assert running.progress.sharers == ()
-    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0)
-    assert running.progress.phase is Phase.OPENING
+    assert running.status.stage is Stage.ENDORSEMENTS
+    assert running.status.sharers == ()
+    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0).sends
+    assert running.status.stage is Stage.SHARES
     assert asked(sends, CertifiedList.KIND) == (1, 2, 3, 5)
     certified = decode(sends[0].data, CertifiedList)
     assert [each.teacher for each in certified.endorsers] == [1, 2, 3, 5]
@@ -175,7 +175,7 @@ def test_nothing_is_opened_before_enough_have_endorsed_the_list(running: OneBatc
 def test_who_endorses_late_is_asked_to_open_at_once(running: OneBatch) -> None:
     running.vote(1, 2, 3, 4, 5)
     running.endorse(1, 2, 3, 4)
-    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0)
+    sends = running.aggregator.receive(5, running.endorsement_of(5), now=0).sends
     assert asked(sends, CertifiedList.KIND) == (5,)
 
 
@@ -183,17 +183,17 @@ def test_when_those_who_endorsed_do_not_open_the_others_are_asked_to_endorse() -
     running = start_batch(7, 1, 1)
     running.vote(*running.teachers)
     running.endorse(1, 2, 3, 4, 5, now=10)
-    assert running.aggregator.tick(10 + PATIENCE.first_shares - 1) == []
-    assert asked(running.aggregator.tick(10 + PATIENCE.first_shares)) == (6, 7)
+    assert running.aggregator.tick(10 + PATIENCE.first_shares - 1).sends == ()
+    assert asked(running.aggregator.tick(10 + PATIENCE.first_shares).sends) == (6, 7)
 
 
 def test_who_fails_to_endorse_is_replaced_at_once() -> None:
     running = start_batch(7, 1, 1)
     running.vote(1, 2, 3, 4, 5, 6)
-    first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    first = asked(running.aggregator.receive(7, running.ballots[7], now=0).sends)
     liar, good = first[0], first[1]
     running.endorse(good)
-    sends = running.aggregator.receive(liar, wrong_endorsement(running, liar), now=0)
+    sends = running.aggregator.receive(liar, wrong_endorsement(running, liar), now=0).sends
     assert set(asked(sends)) == set(range(1, 8)) - set(first)
     assert set(running.faults) == {liar}
 
@@ -203,7 +203,7 @@ def test_who_fails_to_open_is_replaced_at_once() -> None:
     running.vote(*running.teachers)
     running.endorse(1, 2, 3, 4, 5)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=0)
-    sends = running.aggregator.receive(1, shares_of_another_list(running, 1), now=0)
+    sends = running.aggregator.receive(1, shares_of_another_list(running, 1), now=0).sends
     assert set(asked(sends)) == {6, 7}
 
 
@@ -211,7 +211,7 @@ def test_a_list_is_given_up_when_too_few_endorse_it_in_time(running: OneBatch) -
     running.vote(1, 2, 3, 4, 5, now=10)
     running.endorse(2, 3, now=11)
     running.aggregator.tick(10 + PATIENCE.opening - 1)
-    assert running.progress.phase is Phase.ENDORSING
+    assert running.status.stage is Stage.ENDORSEMENTS
     running.aggregator.tick(10 + PATIENCE.opening)
     assert running.outcome == Abort(
         reason="2 endorsements of the list, and 4 are needed", missing=(1, 4, 5), culprits=()
@@ -223,7 +223,7 @@ def test_an_opening_is_given_up_after_its_time_and_says_who_was_missing(running:
     running.endorse(1, 2, 3, 4, now=10)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=11)
     running.aggregator.tick(10 + PATIENCE.opening - 1)
-    assert running.progress.phase is Phase.OPENING
+    assert running.status.stage is Stage.SHARES
     running.aggregator.tick(10 + PATIENCE.opening)
     assert running.outcome == Abort(
         reason="1 good decryption shares, and 4 are needed", missing=(1, 3, 4, 5), culprits=()
@@ -237,7 +237,7 @@ def test_the_first_shares_of_a_teacher_stand_and_enough_of_them_open(running: On
         for _ in range(2):
             running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
         assert running.outcome is None
-    assert running.progress.sharers == (1, 2, 3)
+    assert running.status.sharers == (1, 2, 3)
     running.aggregator.receive(4, encode(running.shares_of(4)), now=0)
     assert isinstance(running.outcome, Receipt)
 
@@ -249,13 +249,13 @@ def test_what_comes_before_its_time_is_not_a_fault(running: OneBatch) -> None:
     running.aggregator.receive(1, endorsement, now=0)
     running.aggregator.receive(1, shares, now=0)
     running.vote(3, 4, 5)
-    assert running.progress.endorsers == ()
+    assert running.status.endorsers == ()
     running.endorse(1, 2, 3, 4)
     running.aggregator.receive(1, proof_of(running, 1), now=0)
     assert running.faults == {}
-    assert running.progress.sharers == ()
+    assert running.status.sharers == ()
     running.aggregator.receive(1, shares, now=0)
-    assert running.progress.sharers == (1,)
+    assert running.status.sharers == (1,)
 
 
 def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: OneBatch) -> None:
@@ -264,7 +264,7 @@ def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: One
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
     assert running.faults == {}
-    assert running.progress.sharers == (1,)
+    assert running.status.sharers == (1,)
 
 
 def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) -> None:
@@ -273,7 +273,7 @@ def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) 
     running.aggregator.receive(1, shares_of_another_list(running, 1), now=0)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     assert set(running.faults) == {1}
-    assert running.progress.sharers == ()
+    assert running.status.sharers == ()
 
 
 def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> None:
@@ -285,7 +285,7 @@ def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> 
     for teacher in honest[:-1]:
         running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
     last = honest[-1]
-    sends = running.aggregator.receive(last, encode(running.shares_of(last)), now=0)
+    sends = running.aggregator.receive(last, encode(running.shares_of(last)), now=0).sends
     assert set(asked(sends, ProofRequest.KIND)) == set(first)
     assert set(asked(sends)) == {6, 7}
     for teacher in honest:
@@ -293,7 +293,7 @@ def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> 
     running.aggregator.receive(liar, proof_of(running, liar), now=0)
     assert set(running.faults) == {liar}
     running.endorse(6)
-    sends = running.aggregator.receive(6, encode(running.shares_of(6)), now=0)
+    sends = running.aggregator.receive(6, encode(running.shares_of(6)), now=0).sends
     assert asked(sends, ProofRequest.KIND) == (6,)
     assert running.outcome is None  # unproven shares are not opened with again
     running.aggregator.receive(6, proof_of(running, 6), now=0)
@@ -339,21 +339,21 @@ def test_a_proof_that_nobody_asked_for_or_that_came_before_is_not_checked(
 
 def test_who_has_not_answered_is_reminded_of_what_it_was_asked() -> None:
     running = start_batch(7, 1, 1)
-    assert [send.teacher for send in running.aggregator.remind()] == [1, 2, 3, 4, 5, 6, 7]
+    assert [send.teacher for send in running.aggregator.remind().sends] == [1, 2, 3, 4, 5, 6, 7]
     running.vote(1, 2, 3, 4, 5)
-    assert [send.teacher for send in running.aggregator.remind()] == [6, 7]
+    assert [send.teacher for send in running.aggregator.remind().sends] == [6, 7]
     running.vote(6)
-    first = asked(running.aggregator.receive(7, running.ballots[7], now=0))
+    first = asked(running.aggregator.receive(7, running.ballots[7], now=0).sends)
     running.endorse(first[0])
-    assert asked(running.aggregator.remind()) == first[1:]
+    assert asked(running.aggregator.remind().sends) == first[1:]
     running.endorse(*first[1:])
     liar, *honest = first
     running.aggregator.receive(liar, wrong_shares(running, liar), now=0)
-    assert asked(running.aggregator.remind(), CertifiedList.KIND) == tuple(honest)
+    assert asked(running.aggregator.remind().sends, CertifiedList.KIND) == tuple(honest)
     for teacher in honest:
         running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
     running.aggregator.receive(honest[0], proof_of(running, honest[0]), now=0)
-    sends = running.aggregator.remind()
+    sends = running.aggregator.remind().sends
     to_prove = asked(sends, ProofRequest.KIND)
     assert to_prove == tuple(teacher for teacher in first if teacher != honest[0])
     assert set(asked(sends)) == set(range(1, 8)) - set(first)
@@ -366,7 +366,7 @@ def test_a_batch_may_begin_at_its_deadline_and_not_after_it(running: OneBatch) -
             with pytest.raises(InputError, match="deadline"):
                 running.aggregator.start(request, now=now)
         else:
-            assert len(running.aggregator.start(request, now=now)) == 5
+            assert len(running.aggregator.start(request, now=now).sends) == 5
 
 
 def proof_of(running: OneBatch, teacher: int) -> bytes:

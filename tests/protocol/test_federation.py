@@ -18,15 +18,14 @@ from dppp.errors import BatchAborted, InputError, QueriesExhausted
 from dppp.federation import Federation, Parties, in_process
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.privacy.noise import FAMILIES
-from dppp.protocol.aggregator import Aggregator, Send
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Send
 from dppp.protocol.messages import (
     BallotList,
     CertifiedList,
     SignedShares,
-    batch_id,
     input_digest,
-    query_id,
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign
@@ -112,8 +111,7 @@ def test_a_wrong_share_is_named_and_replaced() -> None:
     outcome = Federation(aggregator=parties.aggregator, deliver=deliver).ask(rows(0, 1))
     assert len(outcome.answers) == 2
     assert outcome.transcript is not None
-    identifier = decode(outcome.transcript.ballot_list, BallotList).batch_id
-    assert list(parties.aggregator.faults(identifier)) == liars
+    assert list(outcome.blamed) == liars
     assert set(proved) == {1, 2, 3, 4, 5}
 
 
@@ -156,8 +154,8 @@ def test_a_known_input_is_answered_from_the_store() -> None:
     parties = small()
     outcome = federation(parties).ask(rows(1))
     data = np.array([1.0, 0.0]).tobytes()
-    assert parties.aggregator.known_answer(input_digest(data)) == outcome.answers[0]
-    assert parties.aggregator.known_answer(input_digest(bytes(16))) is None
+    assert parties.aggregator.known_release(input_digest(data)) == outcome.answers[0]
+    assert parties.aggregator.known_release(input_digest(bytes(16))) is None
 
 
 def test_abstention_follows_the_threshold() -> None:
@@ -174,27 +172,26 @@ def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
         return new_aggregator(parties, store)
 
     request = request_for(parties, 1, 2)
-    ids = [query_id(parties.task.task_id, query) for query in request.queries]
-    identifier = batch_id(parties.task.task_id, ids)
+    identifier = request.batch_id
     aggregator = fresh()
-    replies = here(aggregator.start(request, now=NOW), NOW)
+    replies = here(aggregator.start(request, now=NOW).sends, NOW)
     aggregator = fresh()  # crashed with all ballots on their way
-    sends = aggregator.resume(now=NOW)
+    sends = resume(aggregator)
     assert len(sends) == 5
     replies = here(sends, NOW)
-    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW)]
+    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW).sends]
     aggregator = fresh()  # crashed with the list closed and sent
-    resent = aggregator.resume(now=NOW)
+    resent = resume(aggregator)
     assert {send.data for send in resent} == {send.data for send in sends}
     replies = here(resent, NOW)
-    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW)]
+    sends = [send for who, data in replies for send in aggregator.receive(who, data, now=NOW).sends]
     assert {kind_of(send.data) for send in sends} == {CertifiedList.KIND}
     replies = here(sends, NOW)
     aggregator = fresh()  # crashed with the certified list sent
-    assert {send.data for send in aggregator.resume(now=NOW)} == {send.data for send in resent}
+    assert {send.data for send in resume(aggregator)} == {send.data for send in resent}
     while sends := [
-        send for who, data in replies for send in aggregator.receive(who, data, now=NOW)
-    ] or (aggregator.remind() if aggregator.outcome(identifier) is None else []):
+        send for who, data in replies for send in aggregator.receive(who, data, now=NOW).sends
+    ] or (list(aggregator.remind().sends) if aggregator.outcome(identifier) is None else []):
         replies = here(sends, NOW)
     outcome = aggregator.outcome(identifier)
     assert isinstance(outcome, Receipt)
@@ -202,9 +199,15 @@ def test_an_aggregator_that_restarts_goes_on_where_it_was() -> None:
     assert transcript is not None
     verify_transcript(transcript.to_bytes(), insecure_testing=True)
     again = fresh()
-    assert again.resume(now=NOW) == []
+    assert resume(again) == []
     assert again.outcome(identifier) == outcome
     assert again.transcript(identifier) == transcript
+
+
+def resume(aggregator: Aggregator) -> list[Send]:
+    """What a process does after a restart: go on with whatever the store has unfinished."""
+    outputs = [aggregator.adopt(each, now=NOW) for each in aggregator.unfinished()]
+    return [send for output in outputs for send in output.sends]
 
 
 def new_aggregator(parties: Parties, store: MemoryBatchStore) -> Aggregator:
@@ -246,17 +249,17 @@ def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
             if send.teacher in teachers
             for more in aggregator.receive(
                 send.teacher, teachers[send.teacher].handle(send.data, now=now), now=now
-            )
+            ).sends
         ]
 
-    answer(aggregator.start(request_for(parties, 1, 2), now=NOW), NOW)
+    answer(aggregator.start(request_for(parties, 1, 2), now=NOW).sends, NOW)
     earlier = NOW - 600
-    assert aggregator.tick(earlier) == []
-    lists = aggregator.tick(earlier + 2)  # the patience after a quorum
+    assert aggregator.tick(earlier).sends == ()
+    lists = aggregator.tick(earlier + 2).sends  # the patience after a quorum
     assert {kind_of(send.data) for send in lists} == {BallotList.KIND}
     earlier -= 600
-    assert aggregator.tick(earlier) == []
+    assert aggregator.tick(earlier).sends == ()
     certified = answer(lists, earlier + 5)
     assert {kind_of(send.data) for send in certified} == {CertifiedList.KIND}
     answer(certified, earlier + 5)
-    assert aggregator.remind() == []
+    assert aggregator.remind().sends == ()

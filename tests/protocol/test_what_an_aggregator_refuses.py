@@ -16,12 +16,12 @@ from tests.protocol.parties import (
 )
 
 import dppp.protocol.aggregator
-from dppp.errors import BallotFault, InputError, ListFault, NotFromAggregator, SignatureFault
+from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import check_list, read_ballot
-from dppp.protocol.batch import Phase
-from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.batch_store import Kind, MemoryBatchStore
+from dppp.protocol.events import Abort, Aborted, Output, Stage
 from dppp.protocol.messages import (
     UNSIGNED,
     Ballot,
@@ -98,8 +98,8 @@ def test_a_ballot_that_is_not_good_is_left_out_and_its_sender_blamed(
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
     running.vote(1, 2, 3, 4)
-    assert running.progress.phase is Phase.ENDORSING
-    assert running.progress.voters == (1, 2, 3, 4)
+    assert running.status.stage is Stage.ENDORSEMENTS
+    assert running.status.voters == (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_for_a_ballot_that_it_did_not_sign_nobody_is_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert running.faults == {}
     running.vote(*running.teachers)
-    assert running.progress.voters == (1, 2, 3, 4, 5)
+    assert running.status.voters == (1, 2, 3, 4, 5)
 
 
 def _of_another_list(running: OneBatch) -> bytes:
@@ -157,7 +157,7 @@ def test_shares_that_are_not_good_are_left_out_and_their_sender_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
-    assert running.progress.sharers == ()
+    assert running.status.sharers == ()
 
 
 def _endorsed(running: OneBatch, **changes: object) -> bytes:
@@ -193,7 +193,7 @@ def test_an_endorsement_that_is_not_good_is_left_out_and_its_sender_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
-    assert running.progress.endorsers == ()
+    assert running.status.endorsers == ()
 
 
 @pytest.mark.parametrize("make", [_endorsed_in_anothers_name, _endorsed_unsigned])
@@ -204,7 +204,7 @@ def test_for_an_endorsement_that_it_did_not_sign_nobody_is_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert running.faults == {}
     running.endorse(LIAR)
-    assert running.progress.endorsers == (LIAR,)
+    assert running.status.endorsers == (LIAR,)
 
 
 @pytest.mark.parametrize("make", [_in_anothers_name, _unsigned])
@@ -216,7 +216,7 @@ def test_for_shares_that_it_did_not_sign_nobody_is_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert running.faults == {}
     running.aggregator.receive(LIAR, encode(running.shares_of(LIAR)), now=NOW)
-    assert running.progress.sharers == (LIAR,)
+    assert running.status.sharers == (LIAR,)
 
 
 def test_shares_of_another_key_are_left_out_and_their_sender_blamed(running: OneBatch) -> None:
@@ -255,18 +255,18 @@ def test_who_did_not_vote_cannot_help_to_open(running: OneBatch) -> None:
 def test_a_strangers_faults_count_for_nothing(running: OneBatch, stranger: int) -> None:
     running.aggregator.receive(stranger, running.ballots[OTHER], now=NOW)
     assert running.faults == {}
-    assert running.progress.voters == ()
+    assert running.status.voters == ()
 
 
 def test_what_is_for_teachers_is_dropped_and_nobody_is_blamed(running: OneBatch) -> None:
     for_teachers = list_of(running.setting, running.batch, list(running.ballots.values()))
-    assert running.aggregator.receive(LIAR, for_teachers, now=NOW) == []
+    assert running.aggregator.receive(LIAR, for_teachers, now=NOW).sends == ()
     assert running.faults == {}
 
 
 def test_what_is_about_an_unknown_batch_is_dropped_and_nobody_is_blamed(running: OneBatch) -> None:
     ballot = replace(decode(running.ballots[LIAR], Ballot), batch_id=BatchId(bytes(32)))
-    assert running.aggregator.receive(LIAR, running.signed(ballot, by=LIAR), now=NOW) == []
+    assert running.aggregator.receive(LIAR, running.signed(ballot, by=LIAR), now=NOW).sends == ()
     assert running.faults == {}
 
 
@@ -283,24 +283,30 @@ def test_whoever_writes_into_the_store_asks_nothing_in_the_aggregators_name(
     unsigned = replace(signed, signature=UNSIGNED)
     batch = batch_of(setting, signed)
 
-    def adopt(request: BatchRequest, *, under: BatchId = batch) -> int:
+    def adopt(request: BatchRequest, *, under: BatchId = batch) -> int | str:
+        """How many teachers are asked, or why nobody is."""
         store = MemoryBatchStore()
-        store.put_once(under, "request", encode(request))
+        store.put_once(under, Kind.REQUEST, encode(request))
         aggregator = Aggregator(
             task=setting.task,
             public=setting.public,
             signer=setting.aggregator_signer,
             store=store,
         )
-        return len(aggregator.adopt(under, now=NOW))
+        output = aggregator.adopt(under, now=NOW)
+        outcome = aggregator.outcome(under)
+        if outcome is None:
+            return len(output.sends)
+        assert isinstance(outcome, Abort)
+        assert output == Output(events=(Aborted(batch=under, abort=outcome),))
+        assert aggregator.unfinished() == ()  # whoever waits for it is told, once and for all
+        return outcome.reason
 
     assert adopt(signed) == 5
-    with pytest.raises(NotFromAggregator):
-        adopt(unsigned)
-    with pytest.raises(InputError, match="another batch"):
-        adopt(signed, under=BatchId(bytes(32)))
-    with pytest.raises(InputError, match="another task"):
-        adopt(request_for(set_up(5, 1, 1, "another task"), [1], deadline=DEADLINE))
+    assert "not signed by the aggregator" in str(adopt(unsigned))
+    assert "another batch" in str(adopt(signed, under=BatchId(bytes(32))))
+    of_another = request_for(set_up(5, 1, 1, "another task"), [1], deadline=DEADLINE)
+    assert "another task" in str(adopt(of_another))
     monkeypatch.setattr(dppp.protocol.aggregator, "require_from_aggregator", lambda *_: None)
     assert adopt(unsigned) == 5
 

@@ -12,7 +12,7 @@ from tests.protocol.parties import Setting, batch_of
 from tests.simulation.lying import with_other_inputs
 from tests.simulation.operations import Forge, Plan
 
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.messages import (
     UNSIGNED,
     Ballot,

@@ -22,8 +22,8 @@ from tests.simulation.world import Asked, Refused, World
 from dppp.errors import TranscriptError
 from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import read_ciphertexts
-from dppp.protocol.aggregator import stored_transcript
-from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import StoredBatches
+from dppp.protocol.events import Abort
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -98,7 +98,7 @@ class Check:
         released = asked.endings[0]
         if not isinstance(released, Receipt):
             return
-        transcript = stored_transcript(self._world.batch_store, asked.batch)
+        transcript = StoredBatches(self._world.batch_store).transcript(asked.batch)
         assert transcript is not None
         known = {"expected_task": self._setting.task.task_id, "insecure_testing": True}
         try:

@@ -23,7 +23,7 @@ from tests.simulation.network import Network
 from tests.simulation.operations import AGGREGATOR, Equivocate, Plan
 
 from dppp.errors import WireError
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import (
     Ballot,

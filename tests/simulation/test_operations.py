@@ -37,7 +37,8 @@ from dppp.errors import (
     NotFromAggregator,
     SecondList,
 )
-from dppp.protocol.batch import Abort
+from dppp.protocol.batch_store import Kind
+from dppp.protocol.events import Abort
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -188,7 +189,7 @@ def test_a_second_list_is_certified_by_an_aggregator_that_lies_if_it_can_be() ->
     tap = Wiretap(world)
     batch = world.asked[0].batch
     (opened,) = (of_list for where, of_list in tap.sharers if where == batch)
-    stored = world.batch_store.get(batch, "list")
+    stored = world.batch_store.get(batch, Kind.LIST)
     assert stored is not None
     assert opened != list_hash(decode(stored, BallotList))
     assert len(tap.sharers[batch, opened]) >= 4

@@ -5,8 +5,8 @@ from tests.protocol.attacker import Attacker
 from tests.protocol.parties import batch_of, request_for, set_up
 
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.batch import Abort
-from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.batch_store import Kind, MemoryBatchStore
+from dppp.protocol.events import Abort
 from dppp.protocol.messages import BatchId
 from dppp.protocol.receipt import Receipt
 
@@ -41,19 +41,21 @@ def _new_aggregator(attacker: Attacker, store: MemoryBatchStore) -> Aggregator:
 def _run(attacker: Attacker, aggregator: Aggregator, now: int = 0) -> BatchId:
     """Carry messages until there is nothing left to say."""
     request = request_for(attacker.setting, [7])
-    sends = aggregator.start(request, now=now) or aggregator.tick(now)
+    sends = list(aggregator.start(request, now=now).sends or aggregator.tick(now).sends)
     while sends:
         answers = [
             (send.teacher, attacker.teachers[send.teacher].handle(send.data, now=now))
             for send in sends
         ]
         sends = [
-            send for teacher, data in answers for send in aggregator.receive(teacher, data, now=now)
+            send
+            for teacher, data in answers
+            for send in aggregator.receive(teacher, data, now=now).sends
         ]
     return batch_of(attacker.setting, request)
 
 
-@pytest.mark.parametrize("kind", ["request", "list", "outcome"])
+@pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.LIST, Kind.OUTCOME])
 def test_nothing_is_told_before_it_is_kept(attacker: Attacker, kind: str) -> None:
     store = FullDisk(kind)
     aggregator = _new_aggregator(attacker, store)
@@ -62,7 +64,7 @@ def test_nothing_is_told_before_it_is_kept(attacker: Attacker, kind: str) -> Non
         with pytest.raises(OSError, match="no space"):
             _run(attacker, aggregator)
         assert aggregator.outcome(batch) is None
-    assert (attacker.answered(1) == 0) == (kind == "request")
+    assert (attacker.answered(1) == 0) == (kind == Kind.REQUEST)
     store.kind = None
     _run(attacker, aggregator)
     assert isinstance(aggregator.outcome(batch), Receipt)

@@ -17,6 +17,7 @@ from tests.protocol.parties import (
     seeded,
     set_up,
 )
+from tests.protocol.recording import RecordingAggregator
 from tests.simulation.byzantine import ByzantineTeacher
 from tests.simulation.forging import ForgingBroker
 from tests.simulation.lying import LyingAggregator
@@ -26,8 +27,9 @@ from tests.simulation.stores import Crashed, Fuse, FusedBatchStore, FusedHead, F
 
 from dppp.errors import DpppError, InputError
 from dppp.privacy.ledger.ledger import Ledger
-from dppp.protocol.aggregator import Aggregator, Send
-from dppp.protocol.batch import Abort
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import Kind
+from dppp.protocol.events import Abort, Output
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.teacher import Teacher
@@ -98,7 +100,7 @@ class World:
         self.crashes = 0
         self.refusals: list[tuple[int, DpppError]] = []
         self._teachers: dict[int, Teacher | None] = {}
-        self._aggregator: Aggregator | None = None
+        self._aggregator: RecordingAggregator | None = None
         self._down_until: dict[int, int] = {}
         self._sent = dict.fromkeys((AGGREGATOR, *self.setting.everybody), 0)
 
@@ -158,7 +160,7 @@ class World:
         self._at_aggregator(lambda role: role.tick(self.seconds(AGGREGATOR)))
         if second % REMIND_SECONDS == 0:
             self._at_aggregator(lambda role: role.remind())
-        self._at_aggregator(lambda _: self._liar.push_other_lists())
+        self._at_aggregator(lambda _: Output(sends=tuple(self._liar.push_other_lists())))
 
     def _querier_draws(self, number: int) -> Asked:
         source = seeded(self.plan.seed, "inputs", number)
@@ -174,21 +176,21 @@ class World:
     def _ask(self, asked: Asked) -> None:
         """The querier asks, and asks again until it is told an ending."""
 
-        def start(role: Aggregator) -> list[Send]:
+        def start(role: Aggregator) -> Output:
             try:
                 return role.start(asked.request, now=self.seconds(AGGREGATOR))
             except InputError as refusal:
-                if self.batch_store.get(asked.batch, "request") is None:
+                if self.batch_store.get(asked.batch, Kind.REQUEST) is None:
                     asked.endings.append(Refused(reason=str(refusal)))
-                return []
+                return Output()
 
         self._at_aggregator(start)
 
-    def _at_aggregator(self, act: Callable[[Aggregator], list[Send]]) -> None:
+    def _at_aggregator(self, act: Callable[[Aggregator], Output]) -> None:
         if self._aggregator is None:
             return
         try:
-            sends = act(self._aggregator)
+            output = act(self._aggregator)
         except Crashed as crash:
             self._go_down(AGGREGATOR, crash.down_seconds)
             return
@@ -196,7 +198,7 @@ class World:
             outcome = self._aggregator.outcome(asked.batch)
             if outcome is not None and outcome not in asked.endings:
                 asked.endings.append(outcome)
-        for send in sends:
+        for send in output.sends:
             for data in self.broker.forge(send):
                 forged = Message(sender=AGGREGATOR, receiver=send.teacher, data=data)
                 self.network.forge(forged, self.time)
@@ -257,13 +259,20 @@ class World:
             self._start_teacher(role)
 
     def _start_aggregator(self) -> None:
-        self._aggregator = Aggregator(
+        self._aggregator = RecordingAggregator(
             task=self.setting.task,
             public=self.setting.public,
             signer=self.setting.aggregator_signer,
             store=self.batch_store,
         )
-        self._at_aggregator(lambda role: role.resume(now=self.seconds(AGGREGATOR)))
+        self._at_aggregator(self._go_on)
+
+    def _go_on(self, aggregator: Aggregator) -> Output:
+        """What a process does after a restart."""
+        now, output = self.seconds(AGGREGATOR), Output()
+        for batch in aggregator.unfinished():
+            output += aggregator.adopt(batch, now=now)
+        return output
 
     def _start_teacher(self, index: int) -> None:
         home = self.homes[index]

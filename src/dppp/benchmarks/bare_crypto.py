@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dppp.federation import Federation, Parties, Reply, in_process
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.wire import kind_of
 
 _ROUNDS = 3

@@ -9,7 +9,7 @@ import numpy as np
 from dppp.federation import Federation, Reply, create_federation, in_process
 from dppp.paillier.dealer import deal
 from dppp.privacy.calibration import calibrate
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.messages import BatchRequest
 from dppp.protocol.transcript import verify_transcript
 from dppp.protocol.wire import kind_of

@@ -25,7 +25,7 @@ from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import add, encrypt, write_ciphertexts
 from dppp.paillier.keys import Decryption
 from dppp.privacy.calibration import calibrate
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.messages import BatchRequest
 from dppp.protocol.wire import kind_of
 

@@ -1,6 +1,6 @@
 """One batch at the aggregator, from its request to its outcome.
 
-    VOTING ──all ballots in, or quorum and patience over──► ENDORSING ──t endorsements──► OPENING
+    BALLOTS ──all ballots in, or quorum and patience over──► ENDORSEMENTS ──t of them──► SHARES
        │                                                        │                            │
        │ deadline, fewer than                 too few in time   │        t good shares ──► RELEASED
        │ N - D good ballots                                     ▼                            │
@@ -14,7 +14,7 @@ ones are used from then on.
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Never
+from typing import Never
 
 from dppp.errors import (
     BallotFault,
@@ -36,6 +36,18 @@ from dppp.protocol.ballots import (
     statement_of,
     tally_ballots,
 )
+from dppp.protocol.events import (
+    Abort,
+    BallotCounted,
+    BatchStatus,
+    EndorsementCounted,
+    Event,
+    ListClosed,
+    Outcome,
+    SharesCounted,
+    Stage,
+    TeacherBlamed,
+)
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -51,7 +63,6 @@ from dppp.protocol.messages import (
     batch_id,
     input_digest,
     list_hash,
-    query_id,
     share_context,
     share_lot,
 )
@@ -62,16 +73,6 @@ from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
 
 
-class Phase(enum.StrEnum):
-    """Where a batch stands."""
-
-    VOTING = "voting"
-    ENDORSING = "endorsing"
-    OPENING = "opening"
-    RELEASED = "released"
-    ABORTED = "aborted"
-
-
 class Step(enum.StrEnum):
     """What a teacher is asked for."""
 
@@ -79,17 +80,6 @@ class Step(enum.StrEnum):
     ENDORSEMENT = "endorsement"
     SHARES = "shares"
     PROOF = "proof"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abort:
-    """Why a batch has no release, and who was missing or at fault."""
-
-    KIND: ClassVar[str] = "abort"
-    SIZE_LIMIT: ClassVar[int] = 2**20
-    reason: str
-    missing: tuple[int, ...]
-    culprits: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +108,11 @@ class Batch:
         signer: Signer,
     ) -> None:
         self.request = request
-        self.query_ids = tuple(query_id(task.task_id, query) for query in request.queries)
-        self.batch_id = batch_id(task.task_id, self.query_ids)
-        self.phase = Phase.VOTING
+        self.query_ids = request.query_ids
+        self.batch_id = batch_id(request.task_id, self.query_ids)
+        self.stage = Stage.BALLOTS
         self.faults: dict[int, str] = {}
-        self.outcome: Receipt | Abort | None = None
+        self.outcome: Outcome | None = None
         self.is_proving = False
         self._task = task
         self._public = public
@@ -138,9 +128,10 @@ class Batch:
         self._certified: tuple[Endorser, ...] = ()
         self._shares: dict[int, DecryptionShares] = {}
         self._proven: set[int] = set()
-        self._phase_since = 0
+        self._stage_since = 0
         self._is_asking_all = False
         self._messages: dict[Step, bytes] = {}
+        self._news: list[Event] = []
 
     @property
     def voters(self) -> tuple[int, ...]:
@@ -157,14 +148,30 @@ class Batch:
         """Teachers whose decryption shares have come in."""
         return tuple(sorted(self._shares))
 
+    @property
+    def status(self) -> BatchStatus:
+        """How far it is."""
+        return BatchStatus(
+            stage=self.stage,
+            voters=self.voters,
+            endorsers=self.endorsers,
+            sharers=self.sharers,
+        )
+
+    def take_news(self) -> tuple[Event, ...]:
+        """What happened since this was last asked."""
+        news = tuple(self._news)
+        self._news.clear()
+        return news
+
     def wanted(self) -> frozenset[tuple[int, Step]]:
         """What is still to be had, and from whom."""
-        if self.phase is Phase.VOTING:
+        if self.stage is Stage.BALLOTS:
             everybody = range(1, self._task.trust.teachers + 1)
             asked = {(each, Step.BALLOT) for each in set(everybody) - set(self._ballots)}
-        elif self.phase is Phase.ENDORSING:
+        elif self.stage is Stage.ENDORSEMENTS:
             asked = self._endorsements_wanted()
-        elif self.phase is Phase.OPENING:
+        elif self.stage is Stage.SHARES:
             asked = {(each, Step.SHARES) for each in set(self._endorsers) - set(self._shares)}
             if self._must_ask_all:
                 asked |= self._endorsements_wanted()
@@ -188,18 +195,20 @@ class Batch:
 
     def take_ballot(self, teacher: int, data: bytes, *, now: int) -> None:
         """Keep a ballot that came from this teacher; a late or second one changes nothing."""
-        if self.phase is not Phase.VOTING or teacher in self._ballots or teacher in self.faults:
+        if self.stage is not Stage.BALLOTS or teacher in self._ballots or teacher in self.faults:
             return
         self._require_signed(decode(data, Ballot), teacher)
         self._ballots[teacher] = read_ballot(
             self._task, self._public, data, batch=self.batch_id, size=self._size
+        )
+        self._news.append(
+            BallotCounted(batch=self.batch_id, teacher=teacher, count=len(self._ballots))
         )
         if len(self._ballots) >= self._task.trust.ballots_needed and self._quorum_since is None:
             self._quorum_since = now
 
     def can_close(self, now: int) -> bool:
         """Whether there is nothing more to wait for."""
-        self._set_back(now)
         answered = len(self._ballots) + len(self.faults)
         if answered >= self._task.trust.teachers or now >= self.request.deadline:
             return True
@@ -249,11 +258,12 @@ class Batch:
             tallies=write_ciphertexts(self._public, tallied.tallies),
             participants=tallied.participants,
         )
-        self._enter(Phase.ENDORSING, now)
+        self._enter(Stage.ENDORSEMENTS, now)
+        self._news.append(ListClosed(batch=self.batch_id, count=len(ballots)))
 
     def take_endorsement(self, teacher: int, data: bytes, *, now: int) -> None:
         """Keep an endorsement of the list; t of them certify it."""
-        is_time = self.phase in (Phase.ENDORSING, Phase.OPENING)
+        is_time = self.stage in (Stage.ENDORSEMENTS, Stage.SHARES)
         if not is_time or teacher in self._endorsers or teacher in self.faults:
             return
         message = decode(data, Endorsement)
@@ -261,13 +271,16 @@ class Batch:
         if message.statement != self._said or teacher not in self._ballots:
             self._refuse_other(teacher)
         self._endorsers[teacher] = Endorser(teacher=teacher, signature=message.signature)
-        if self.phase is Phase.ENDORSING and len(self._endorsers) >= self._task.trust.threshold:
+        self._news.append(
+            EndorsementCounted(batch=self.batch_id, teacher=teacher, count=len(self._endorsers))
+        )
+        if self.stage is Stage.ENDORSEMENTS and len(self._endorsers) >= self._task.trust.threshold:
             self._certified = tuple(self._endorsers[each] for each in self.endorsers)
-            self._enter(Phase.OPENING, now)
+            self._enter(Stage.SHARES, now)
 
     def take_shares(self, teacher: int, data: bytes) -> None:
         """Keep decryption shares of the list; try to open once there are enough."""
-        if self.phase is not Phase.OPENING or teacher in self._shares or teacher in self.faults:
+        if self.stage is not Stage.SHARES or teacher in self._shares or teacher in self.faults:
             return
         message = decode(data, SignedShares)
         self._require_about_list(message, teacher)
@@ -279,13 +292,16 @@ class Batch:
                 culprits=(teacher,),
             )
         self._shares[teacher] = shares
+        self._news.append(
+            SharesCounted(batch=self.batch_id, teacher=teacher, count=len(self._shares))
+        )
         if not self.is_proving and len(self._shares) >= self._public.threshold:
             self._try_to_open(self._shares)
 
     def take_proof(self, teacher: int, data: bytes) -> None:
         """Check the proof of shares that were given; go on with proven ones only."""
         is_wanted = self.is_proving and teacher in self._shares and teacher not in self._proven
-        if self.phase is not Phase.OPENING or not is_wanted:
+        if self.stage is not Stage.SHARES or not is_wanted:
             return
         message = decode(data, SignedShareProof)
         self._require_about_list(message, teacher)
@@ -302,25 +318,31 @@ class Batch:
 
     def blame(self, teacher: int, reason: str) -> None:
         """Leave a teacher out of this batch from now on, and remember why."""
-        self.faults.setdefault(teacher, reason)
+        if teacher not in self.faults:
+            self.faults[teacher] = reason
+            self._news.append(TeacherBlamed(batch=self.batch_id, teacher=teacher, reason=reason))
         self._proven.discard(teacher)
         self._shares.pop(teacher, None)
-        if self.phase is Phase.VOTING:
+        if self.stage is Stage.BALLOTS:
             self._ballots.pop(teacher, None)
+
+    def follow_clock_back(self, now: int) -> None:
+        """When the clock was put back, wait from now on, and not until it is where it was."""
+        self._stage_since = min(self._stage_since, now)
+        if self._quorum_since is not None:
+            self._quorum_since = min(self._quorum_since, now)
 
     def ask_all_in_time(self, now: int) -> None:
         """When those who were asked first have had their time, ask every voter."""
-        self._set_back(now)
-        if now >= self._phase_since + self._patience.first_shares:
+        if now >= self._stage_since + self._patience.first_shares:
             self._is_asking_all = True
 
     def expire(self, now: int) -> None:
         """Abort a list that has waited long enough for endorsements or shares."""
-        self._set_back(now)
-        is_waiting = self.phase in (Phase.ENDORSING, Phase.OPENING)
-        if not is_waiting or now < self._phase_since + self._patience.opening:
+        is_waiting = self.stage in (Stage.ENDORSEMENTS, Stage.SHARES)
+        if not is_waiting or now < self._stage_since + self._patience.opening:
             return
-        if self.phase is Phase.ENDORSING:
+        if self.stage is Stage.ENDORSEMENTS:
             good, what = set(self._endorsers) - set(self.faults), "endorsements of the list"
         else:
             good = self._proven if self.is_proving else set(self._shares)
@@ -334,10 +356,16 @@ class Batch:
     def abort(self, reason: str, *, answered: set[int]) -> None:
         """End without a release, saying who was missing and who was at fault."""
         missing = set(range(1, self._task.trust.teachers + 1)) - answered - set(self.faults)
-        self.outcome = Abort(
-            reason=reason, missing=tuple(sorted(missing)), culprits=tuple(sorted(self.faults))
+        self.end_with(
+            Abort(
+                reason=reason, missing=tuple(sorted(missing)), culprits=tuple(sorted(self.faults))
+            )
         )
-        self.phase = Phase.ABORTED
+
+    def end_with(self, outcome: Outcome) -> None:
+        """It ended: here, or at another aggregator that was first."""
+        self.outcome = outcome
+        self.stage = Stage.ABORTED if isinstance(outcome, Abort) else Stage.RELEASED
 
     @property
     def _listed(self) -> BallotList:
@@ -377,16 +405,10 @@ class Batch:
             tallies=write_ciphertexts(self._public, self._tallies),
         )
 
-    def _enter(self, phase: Phase, now: int) -> None:
-        self.phase = phase
-        self._phase_since = now
+    def _enter(self, stage: Stage, now: int) -> None:
+        self.stage = stage
+        self._stage_since = now
         self._is_asking_all = False
-
-    def _set_back(self, now: int) -> None:
-        """When the clock was put back, wait from now on, and not until it is where it was."""
-        self._phase_since = min(self._phase_since, now)
-        if self._quorum_since is not None:
-            self._quorum_since = min(self._quorum_since, now)
 
     def _require_about_list(self, message: SignedShares | SignedShareProof, teacher: int) -> None:
         self._require_signed(message, teacher)
@@ -440,7 +462,7 @@ class Batch:
             # Some voter packed an impossible entry; the sum does not say who.
             self.abort(f"a ballot was not made by the rules: {error}", answered=set(self._ballots))
             return
-        self.outcome = Receipt(
+        receipt = Receipt(
             task=encode(self._task),
             public_key=self._public.to_bytes(),
             queries=tuple(
@@ -454,4 +476,4 @@ class Batch:
             openings=tuple(opening.to_bytes(self._public) for opening in decrypted.openings),
             answers=answers,
         )
-        self.phase = Phase.RELEASED
+        self.end_with(receipt)

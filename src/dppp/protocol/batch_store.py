@@ -1,32 +1,121 @@
-"""What an aggregator keeps: each thing is written once and then stays."""
+"""What an aggregator keeps: each thing is written once and then stays.
+
+`BatchStore` is what a store must do with bytes (service/stores has two). `StoredBatches` reads and
+writes what the bytes mean: requests, closed lists and outcomes. What was put first counts, also
+where several aggregators share a store.
+"""
 
 import threading
+from enum import StrEnum
 from itertools import islice
 from typing import Protocol
 
 from dppp.errors import InputError
+from dppp.protocol.events import Abort, Outcome
+from dppp.protocol.messages import BallotList, BatchId, BatchRequest
+from dppp.protocol.receipt import Receipt
+from dppp.protocol.transcript import Transcript
+from dppp.protocol.wire import decode, encode, kind_of
 
 _WHOLE_STORE = bytes(32)
 """The key of what is about the whole store; the ids of batches and jobs are hashes."""
 
 
+class Kind(StrEnum):
+    """What is kept under a key."""
+
+    TASK = "task"
+    JOB = "job"
+    REQUEST = "request"
+    LIST = "list"
+    OUTCOME = "outcome"
+
+
 class BatchStore(Protocol):
     """Durable when `put_once` returns; safe to share between workers."""
 
-    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         """Keep the first bytes ever put for this key and kind, and return those."""
 
-    def get(self, key: bytes, kind: str) -> bytes | None:
+    def get(self, key: bytes, kind: Kind) -> bytes | None:
         """What was put, or None."""
 
-    def having(self, kind: str) -> tuple[bytes, ...]:
+    def having(self, kind: Kind) -> tuple[bytes, ...]:
         """All keys under which something of this kind was put, in the order of putting."""
 
-    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+    def put_since(self, kind: Kind, position: int) -> tuple[tuple[int, bytes], ...]:
         """Position and key of what was put of this kind, from this position on, in order.
 
         Where several put at the same moment, one may appear before others that were seen already.
         """
+
+
+class StoredBatches:
+    """The requests, lists and outcomes in a store."""
+
+    def __init__(self, store: BatchStore) -> None:
+        self._store = store
+
+    def requested(self) -> tuple[BatchId, ...]:
+        """Every batch that was ever asked for, in order."""
+        return tuple(map(BatchId, self._store.having(Kind.REQUEST)))
+
+    def put_request(self, batch: BatchId, request: BatchRequest) -> None:
+        """Keep a request, unless there is one."""
+        self._store.put_once(batch, Kind.REQUEST, encode(request))
+
+    def request(self, batch: BatchId) -> BatchRequest | None:
+        """The request of a batch."""
+        stored = self._store.get(batch, Kind.REQUEST)
+        return None if stored is None else decode(stored, BatchRequest)
+
+    def has_request(self, batch: BatchId) -> bool:
+        """Whether a batch was asked for, without reading its rows."""
+        return self._store.get(batch, Kind.REQUEST) is not None
+
+    def put_list(self, batch: BatchId, ballot_list: BallotList) -> BallotList:
+        """Keep a closed list, and return the one that counts: the first."""
+        data = encode(ballot_list)
+        stored = self._store.put_once(batch, Kind.LIST, data)
+        return ballot_list if stored == data else decode(stored, BallotList)
+
+    def ballot_list(self, batch: BatchId) -> BallotList | None:
+        """The closed list of a batch."""
+        stored = self._store.get(batch, Kind.LIST)
+        return None if stored is None else decode(stored, BallotList)
+
+    def has_list(self, batch: BatchId) -> bool:
+        """Whether voting was closed, without reading the ballots."""
+        return self._store.get(batch, Kind.LIST) is not None
+
+    def put_outcome(self, batch: BatchId, outcome: Outcome) -> Outcome:
+        """Keep an outcome, and return the one that counts: the first."""
+        data = encode(outcome)
+        stored = self._store.put_once(batch, Kind.OUTCOME, data)
+        return outcome if stored == data else _read_outcome(stored)
+
+    def outcome(self, batch: BatchId) -> Outcome | None:
+        """What a batch came to; None until the store has it."""
+        stored = self._store.get(batch, Kind.OUTCOME)
+        return None if stored is None else _read_outcome(stored)
+
+    def receipt_or_abort(self, batch: BatchId) -> bytes | Abort | None:
+        """The same, but a receipt as its bytes: it may be long, and not everybody reads it."""
+        stored = self._store.get(batch, Kind.OUTCOME)
+        if stored is None or kind_of(stored) == Receipt.KIND:
+            return stored
+        return decode(stored, Abort)
+
+    def transcript(self, batch: BatchId) -> Transcript | None:
+        """The transcript of a released batch: its receipt with the list, neither of them read."""
+        receipt, ballot_list = self.receipt_or_abort(batch), self._store.get(batch, Kind.LIST)
+        if not isinstance(receipt, bytes) or ballot_list is None:
+            return None
+        return Transcript(receipt=receipt, ballot_list=ballot_list)
+
+
+def _read_outcome(stored: bytes) -> Outcome:
+    return decode(stored, Abort) if kind_of(stored) == Abort.KIND else decode(stored, Receipt)
 
 
 def claim_store(store: BatchStore, task_id: bytes) -> None:
@@ -35,13 +124,13 @@ def claim_store(store: BatchStore, task_id: bytes) -> None:
     Its answers would be given to queriers of this task, and its jobs counted against theirs.
     """
     # Before the mark is looked for: others may put it, and then something else.
-    is_used = any(store.having(kind) for kind in ("request", "job"))
-    if is_used and store.get(_WHOLE_STORE, "task") is None:
+    is_used = any(store.having(kind) for kind in (Kind.REQUEST, Kind.JOB))
+    if is_used and store.get(_WHOLE_STORE, Kind.TASK) is None:
         raise InputError(
             "this batch store was written before 0.2.0, whose keys are unsafe; give [store] a new "
             "place, and delete this one: CHANGELOG.md, Security, says why"
         )
-    if store.put_once(_WHOLE_STORE, "task", task_id) != task_id:
+    if store.put_once(_WHOLE_STORE, Kind.TASK, task_id) != task_id:
         raise InputError("this batch store belongs to another task; give [store] a new place")
 
 
@@ -49,24 +138,24 @@ class MemoryBatchStore:
     """For one process that may forget."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, dict[bytes, bytes]] = {}
+        self._kept: dict[Kind, dict[bytes, bytes]] = {}
         self._lock = threading.Lock()
 
-    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         """Keep the first bytes ever put for this key and kind, and return those."""
         with self._lock:
             return self._kept.setdefault(kind, {}).setdefault(key, data)
 
-    def get(self, key: bytes, kind: str) -> bytes | None:
+    def get(self, key: bytes, kind: Kind) -> bytes | None:
         """What was put, or None."""
         return self._kept.get(kind, {}).get(key)
 
-    def having(self, kind: str) -> tuple[bytes, ...]:
+    def having(self, kind: Kind) -> tuple[bytes, ...]:
         """All keys under which something of this kind was put, in the order of putting."""
         with self._lock:
             return tuple(self._kept.get(kind, {}))
 
-    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+    def put_since(self, kind: Kind, position: int) -> tuple[tuple[int, bytes], ...]:
         """Position and key of what was put of this kind, from this position on, in order."""
         with self._lock:
             return tuple(islice(enumerate(self._kept.get(kind, {})), position, None))

@@ -69,6 +69,16 @@ class BatchRequest:
                 f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}; split it"
             )
 
+    @property
+    def query_ids(self) -> tuple[QueryId, ...]:
+        """The id of each query, in order."""
+        return tuple(query_id(self.task_id, query) for query in self.queries)
+
+    @property
+    def batch_id(self) -> BatchId:
+        """The id of the batch that it asks for."""
+        return batch_id(self.task_id, self.query_ids)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:

@@ -46,7 +46,6 @@ from dppp.protocol.messages import (
     SignedShares,
     batch_id,
     list_hash,
-    query_id,
     share_context,
     tally_hash,
 )
@@ -113,8 +112,8 @@ class Teacher:
         request = decode(data, BatchRequest)
         self._require_ours(request)
         inputs = decode_inputs([query.input for query in request.queries], len(self.task.features))
-        query_ids = [query_id(self.task.task_id, query) for query in request.queries]
-        batch = batch_id(self.task.task_id, query_ids)
+        query_ids = request.query_ids
+        batch = batch_id(request.task_id, query_ids)
         stored = self._ledger.find_ballot(batch)
         if stored is not None:
             return stored

@@ -8,12 +8,13 @@ from prometheus_client import generate_latest
 from tests.service.gateway.test_application import ALICE, ask, serve_embedded
 
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Stage
 from dppp.protocol.messages import Ballot
 from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
 from dppp.service.aggregator.metrics import AggregatorMetrics
-from dppp.service.batches.events import BatchEvent, Stage
+from dppp.service.batches.hub import BatchEvent
 from dppp.service.gateway.jobs import Jobs
 
 

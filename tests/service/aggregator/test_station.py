@@ -11,8 +11,9 @@ from tests.protocol.small import small
 
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.events import Stage
 from dppp.service.aggregator.station import AggregatorStation
-from dppp.service.batches.events import BatchEvent, EventHub, Stage
+from dppp.service.batches.hub import BatchEvent, EventHub
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 

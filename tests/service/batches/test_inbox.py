@@ -14,7 +14,7 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
 from dppp.protocol.receipt import Receipt
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 from dppp.service.batches.inbox import MOST_BYTES, MOST_MESSAGES, Inbox
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.embedded_channel import EmbeddedChannel

@@ -16,7 +16,7 @@ from tests.service.gateway.test_application import ALICE, BOB, QUERIERS, ask, wa
 
 from dppp.errors import BatchStoreUnavailable
 from dppp.federation import Parties
-from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.batch_store import BatchStore, Kind
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
 from dppp.service.batches import runner as batch_runner
@@ -77,7 +77,7 @@ def post(client: httpx.Client, rows: list[list[float]], key: str) -> httpx.Respo
 ROWS = [[1.0, 1.0], [2.0, 1.0]]
 
 
-@pytest.mark.parametrize("kind", ["job", "request"])
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.REQUEST])
 def test_a_job_whose_start_failed_is_started_by_the_same_key_and_charged_once(
     store: SqliteBatchStore, kind: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_job_whose_start_failed_is_started_by_the_same_key_and_charged_once(
         failed = post(client, ROWS, "monday")
         assert failed.status_code == 503
         assert "disk is full" in failed.json()["detail"]
-        assert store.having("request") == ()
+        assert store.having(Kind.REQUEST) == ()
         state = ask(client, ROWS, key="monday")
         assert state["stage"] == "released"
         assert client.get("/api/budget").json()["charged"] == len(ROWS)
@@ -108,7 +108,7 @@ def test_a_job_that_was_never_started_is_over_after_its_deadline_without_a_charg
     store: SqliteBatchStore,
 ) -> None:
     parties = small()
-    failing = Failing(store, "request", failures=10**6)
+    failing = Failing(store, Kind.REQUEST, failures=10**6)
     with gateway(parties, failing, deadline_seconds=1) as (client, _):
         assert post(client, ROWS, "monday").status_code == 503
         time.sleep(2.1)

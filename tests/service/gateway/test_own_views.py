@@ -21,16 +21,16 @@ from tests.service.gateway.test_application import (
 from tests.service.gateway.test_page import PLAN
 
 from dppp.errors import BatchStoreUnavailable
+from dppp.protocol.events import Stage
 from dppp.protocol.messages import BatchId
-from dppp.service.batches.events import (
+from dppp.service.batches.hub import (
     _MOST_WAITING,
+    MOST_BATCHES,
     BatchEvent,
-    Event,
     EventHub,
-    Stage,
+    HubEvent,
     TeacherEvent,
 )
-from dppp.service.batches.stage_times import MOST_BATCHES
 from dppp.service.gateway.attendance import MOST_UNDER_WAY, Attendance, TookPart
 from dppp.service.gateway.own_views import OwnViews
 
@@ -179,7 +179,7 @@ def test_a_batch_whose_querier_cannot_be_found_out_is_told_to_nobody() -> None:
     online = TeacherEvent(teacher=1, is_online=True, at=1.0)
     of_bob = batch_event(2, Stage.VOTES)
 
-    async def story(name: str) -> list[Event]:
+    async def story(name: str) -> list[HubEvent]:
         with two_views() as (hub, views):
             async with views:
                 await settle()
@@ -199,7 +199,7 @@ def test_a_batch_whose_querier_cannot_be_found_out_is_told_to_nobody() -> None:
 def test_however_busy_others_are_a_slow_reader_loses_nothing_of_its_own() -> None:
     """What it lost, and the times that were forgotten, would tell how busy they are."""
 
-    async def story() -> tuple[list[Event], dict[str, float]]:
+    async def story() -> tuple[list[HubEvent], dict[str, float]]:
         with two_views() as (hub, views):
             async with views:
                 await settle()

@@ -11,13 +11,11 @@ from tests.service.gateway.test_application import ALICE, BOB, QUERIERS, Served,
 
 from dppp.errors import Abandoned, Busy
 from dppp.privacy.calibration import calibrate
-from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import BatchId
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
-from dppp.service.batches.runner import _Open
-from dppp.service.batches.stage_times import MOST_BATCHES, StageTimes
+from dppp.service.batches.hub import MOST_BATCHES, StageTimes
 from dppp.service.gateway.checking import check_receipt
 from dppp.service.gateway.embedded import embed_gateway
 from dppp.service.gateway.page_files import read_page
@@ -237,19 +235,19 @@ def test_who_has_gone_makes_room_before_its_turn() -> None:
     asyncio.run(run())
 
 
-def test_a_batch_whose_end_both_loops_see_is_told_once_and_stops_neither(served: Served) -> None:
+def test_the_end_of_a_batch_is_told_once_whoever_looks_again(served: Served) -> None:
     client = served.client()
     state = ask(client, [[1.0, 1.0]])
     runner = served.embedded.runner
     batch = BatchId(bytes.fromhex(state["batch"]))
 
-    async def see_the_end_twice() -> int:
-        runner._open[batch] = _Open(queries=1, voters=frozenset(runner.teachers))
+    async def look_again() -> int:
         with runner.hub.watch() as events:
-            await asyncio.gather(*(runner._step(Aggregator.remind) for _ in range(2)))
+            await asyncio.gather(*(runner.refresh(batch) for _ in range(2)), runner.adopt(batch))
             runner.hub.end()
             return len([event async for event in events])
 
     loop = runner._loops[0].get_loop()
-    assert asyncio.run_coroutine_threadsafe(see_the_end_twice(), loop).result(30) == 1
+    assert asyncio.run_coroutine_threadsafe(look_again(), loop).result(30) == 0
+    assert runner.open_batches == ()
     assert client.get("/health").json()["status"] == "ok"

@@ -9,11 +9,11 @@ from tests.protocol.small import rows, small
 from dppp.errors import AllowanceExceeded, JobUnknown
 from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.messages import BatchId
 from dppp.protocol.release import Release
 from dppp.protocol.wire import encode
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.embedded_channel import EmbeddedChannel
 from dppp.service.gateway.job import Job, JobId
@@ -62,7 +62,7 @@ class Pair:
 
 async def finish(jobs: Jobs, job: JobId) -> tuple[Release, ...]:
     for _ in range(600):
-        if (await jobs.status("a", job)).is_over:
+        if (await jobs.state("a", job)).stage.is_last:
             return await jobs.answers("a", job)
         await asyncio.sleep(0.05)
     raise AssertionError("the job did not end")
@@ -100,7 +100,7 @@ def test_both_count_together_and_keep_queriers_apart() -> None:
             with pytest.raises(AllowanceExceeded):
                 await second.submit("a", rows(0), key="two", fresh=False)
             with pytest.raises(JobUnknown):
-                await second.status("b", job)
+                await second.state("b", job)
             await finish(first, job)
 
     asyncio.run(story())
@@ -111,12 +111,13 @@ def test_whose_batch_it_is_both_know_also_before_they_counted() -> None:
         async with Pair(small()) as pair:
             first, second = pair.jobs
             job = await first.submit("a", rows(1), key="one", fresh=False)
-            batch = (await first.status("a", job)).batch
-            assert batch is not None
+            shown = (await first.state("a", job)).batch
+            assert shown is not None
+            batch = BatchId(bytes.fromhex(shown))
             assert (await first.owner_of(batch), await second.owner_of(batch)) == ("a", "a")
             await finish(first, job)
             free = await first.submit("b", rows(1), key="free", fresh=False)
-            assert (await first.status("b", free)).batch is None
+            assert (await first.state("b", free)).batch is None
             assert await first.owner_of(batch) == "a"
             assert await second.owner_of(BatchId(bytes(32))) is None
 
@@ -148,7 +149,7 @@ def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice
                 f"INSERT INTO {table} (key, kind, data) VALUES (%s, 'job', %s)",  # noqa: S608
                 (bytes(32), encode(job_of("a", charged=7))),
             )
-            store.put_once(b"\1" * 32, "job", encode(job_of("b", charged=1)))
+            store.put_once(b"\1" * 32, Kind.JOB, encode(job_of("b", charged=1)))
             assert (await jobs.charged("a"), await jobs.charged("b")) == (0, 1)
         assert (await jobs.charged("a"), await jobs.charged("b")) == (7, 1)
 

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from tests.service.process.tls_keys import make_keys
 
 from dppp.errors import InputError, RunnerStopped
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 from dppp.service.gateway.graceful_server import GracefulServer
 from dppp.service.process.listening import listen
 

@@ -18,7 +18,7 @@ from tests.left_out import need_module
 from tests.service.ceremony.tampering import run_sql
 
 from dppp.errors import BatchStoreUnavailable, InputError
-from dppp.protocol.batch_store import BatchStore, claim_store
+from dppp.protocol.batch_store import BatchStore, Kind, claim_store
 from dppp.protocol.messages import BatchId
 from dppp.service.stores.batches import open_batch_store
 from dppp.service.stores.ledgers import create_ledger
@@ -43,46 +43,51 @@ def open_store(location: Location) -> Iterator[Open]:
 
 def test_the_first_bytes_put_are_kept_for_ever(open_store: Open) -> None:
     store = open_store()
-    assert store.put_once(FIRST, "list", b"one") == b"one"
-    assert store.put_once(FIRST, "list", b"other") == b"one"
-    assert store.get(FIRST, "list") == b"one"
-    assert open_store().put_once(FIRST, "list", b"third") == b"one"
+    assert store.put_once(FIRST, Kind.LIST, b"one") == b"one"
+    assert store.put_once(FIRST, Kind.LIST, b"other") == b"one"
+    assert store.get(FIRST, Kind.LIST) == b"one"
+    assert open_store().put_once(FIRST, Kind.LIST, b"third") == b"one"
 
 
 def test_kinds_and_batches_are_kept_apart_and_empty_bytes_are_something(open_store: Open) -> None:
     store = open_store()
-    store.put_once(FIRST, "request", b"")
-    assert store.get(FIRST, "request") == b""
-    assert store.get(FIRST, "list") is None
-    assert store.get(SECOND, "request") is None
+    store.put_once(FIRST, Kind.REQUEST, b"")
+    assert store.get(FIRST, Kind.REQUEST) == b""
+    assert store.get(FIRST, Kind.LIST) is None
+    assert store.get(SECOND, Kind.REQUEST) is None
 
 
 def test_keys_come_in_the_order_in_which_they_were_first_put(open_store: Open) -> None:
     store = open_store()
-    puts = ((SECOND, "list"), (FIRST, "request"), (SECOND, "request"), (FIRST, "request"))
+    puts = (
+        (SECOND, Kind.LIST),
+        (FIRST, Kind.REQUEST),
+        (SECOND, Kind.REQUEST),
+        (FIRST, Kind.REQUEST),
+    )
     for key, kind in puts:
         store.put_once(key, kind, b"data")
-    assert open_store().having("request") == (FIRST, SECOND)
-    assert open_store().having("list") == (SECOND,)
+    assert open_store().having(Kind.REQUEST) == (FIRST, SECOND)
+    assert open_store().having(Kind.LIST) == (SECOND,)
 
 
 def test_what_was_put_since_is_told_with_its_place(open_store: Open) -> None:
     store = open_store()
     for key in (SECOND, FIRST):
-        store.put_once(key, "job", b"data")
-        store.put_once(key, "request", b"data")
-    (first, before), (second, after) = store.put_since("job", 0)
+        store.put_once(key, Kind.JOB, b"data")
+        store.put_once(key, Kind.REQUEST, b"data")
+    (first, before), (second, after) = store.put_since(Kind.JOB, 0)
     assert (before, after) == (SECOND, FIRST)
     assert first < second
-    assert store.put_since("job", second) == ((second, FIRST),)
-    assert store.put_since("job", second + 1) == ()
+    assert store.put_since(Kind.JOB, second) == ((second, FIRST),)
+    assert store.put_since(Kind.JOB, second + 1) == ()
 
 
 def test_of_many_threads_one_wins_and_all_get_its_bytes(open_store: Open) -> None:
     stores = [open_store() for _ in range(3)]
     with ThreadPoolExecutor(12) as pool:
         kept = pool.map(
-            lambda number: stores[number % 3].put_once(FIRST, "list", b"%d" % number), range(60)
+            lambda number: stores[number % 3].put_once(FIRST, Kind.LIST, b"%d" % number), range(60)
         )
     assert len(set(kept)) == 1
 
@@ -114,7 +119,7 @@ def test_of_several_processes_one_wins_and_all_get_its_bytes(location: Location)
 def test_what_is_kept_cannot_be_changed_by_a_slip_of_the_hand(
     open_store: Open, location: Location
 ) -> None:
-    open_store().put_once(FIRST, "list", b"one")
+    open_store().put_once(FIRST, Kind.LIST, b"one")
     with pytest.raises(
         (sqlite3.IntegrityError, psycopg.errors.RaiseException), match="written once"
     ):
@@ -123,9 +128,9 @@ def test_what_is_kept_cannot_be_changed_by_a_slip_of_the_hand(
 
 def use_after_fork(store: BatchStore, location: Location) -> None:
     with pytest.raises(InputError, match="another process"):
-        store.having("request")
+        store.having(Kind.REQUEST)
     with open_batch_store(location) as own:
-        own.put_once(FIRST, "list", b"child")
+        own.put_once(FIRST, Kind.LIST, b"child")
     os._exit(7)
 
 
@@ -139,14 +144,14 @@ def test_a_store_does_not_work_in_a_forked_process_but_can_be_opened_again(
     child.start()
     child.join(30)
     assert child.exitcode == 7
-    assert store.put_once(FIRST, "list", b"parent") == b"child"
+    assert store.put_once(FIRST, Kind.LIST, b"parent") == b"child"
 
 
 def test_a_closed_store_says_so(location: Location) -> None:
     with open_batch_store(location) as store:
         pass
     with pytest.raises(BatchStoreUnavailable, match="closed"):
-        store.having("request")
+        store.having(Kind.REQUEST)
 
 
 def test_a_large_transcript_is_kept_whole(open_store: Open) -> None:
@@ -158,13 +163,13 @@ def test_a_large_transcript_is_kept_whole(open_store: Open) -> None:
 def test_a_store_is_of_one_task_and_of_no_version_before_endorsements(open_store: Open) -> None:
     store = open_store()
     claim_store(store, b"t" * 32)
-    store.put_once(FIRST, "request", b"signed")
+    store.put_once(FIRST, Kind.REQUEST, b"signed")
     claim_store(open_store(), b"t" * 32)
     with pytest.raises(InputError, match="belongs to another task"):
         claim_store(open_store(), b"u" * 32)
 
 
-@pytest.mark.parametrize("kind", ["request", "job"])
+@pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.JOB])
 def test_a_store_that_an_old_version_wrote_into_is_refused(open_store: Open, kind: str) -> None:
     store = open_store()
     store.put_once(FIRST, kind, b"of 0.1.0")

@@ -8,6 +8,7 @@ import pytest
 from tests.service.stores.full_disk import no_file_longer_than
 
 from dppp.errors import BatchStoreUnavailable, InputError
+from dppp.protocol.batch_store import Kind
 from dppp.protocol.messages import BatchId
 from dppp.service.stores.sqlite.batches import SqliteBatchStore
 
@@ -30,25 +31,25 @@ def test_commits_wait_for_the_disk(path: Path) -> None:
 
 def test_after_a_failed_commit_the_store_goes_on_by_itself(path: Path) -> None:
     store = SqliteBatchStore(path)
-    store.put_once(FIRST, "request", b"kept")
+    store.put_once(FIRST, Kind.REQUEST, b"kept")
     log = path.with_name(f"{path.name}-wal")
     with no_file_longer_than(log.stat().st_size + 8_192):
         for _ in range(2):
             with pytest.raises(BatchStoreUnavailable, match="nothing was sent"):
-                store.put_once(SECOND, "request", bytes(1_000_000))
-    assert store.get(SECOND, "request") is None
-    assert store.put_once(SECOND, "request", b"later") == b"later"
-    assert store.having("request") == (FIRST, SECOND)
+                store.put_once(SECOND, Kind.REQUEST, bytes(1_000_000))
+    assert store.get(SECOND, Kind.REQUEST) is None
+    assert store.put_once(SECOND, Kind.REQUEST, b"later") == b"later"
+    assert store.having(Kind.REQUEST) == (FIRST, SECOND)
     store.close()
     with pytest.raises(BatchStoreUnavailable, match="closed"):
-        store.get(FIRST, "request")
+        store.get(FIRST, Kind.REQUEST)
 
 
 def test_nobody_else_on_the_machine_reads_what_queriers_asked(path: Path) -> None:
     before = os.umask(0o022)
     try:
         store = SqliteBatchStore(path)
-        store.put_once(FIRST, "request", b"a patient")
+        store.put_once(FIRST, Kind.REQUEST, b"a patient")
     finally:
         os.umask(before)
     modes = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}

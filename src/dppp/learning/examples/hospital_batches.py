@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dppp.errors import BatchAborted, BudgetExceeded
 from dppp.federation import Deliver, Federation, OnMessage, Parties, Reply, in_process
 from dppp.privacy.accounting import Spending, account
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.messages import Ballot, BallotList, BatchRequest
 from dppp.protocol.release import Release
 from dppp.protocol.transcript import Transcript

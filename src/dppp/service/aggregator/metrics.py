@@ -5,7 +5,8 @@ from contextlib import suppress
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dppp.errors import BatchStoreUnavailable
-from dppp.service.batches.events import BatchEvent, Stage
+from dppp.protocol.events import Stage
+from dppp.service.batches.hub import BatchEvent
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.jobs import Jobs
 
@@ -59,7 +60,7 @@ class AggregatorMetrics:
     def _take(self, event: BatchEvent) -> None:
         if event.stage is Stage.VOTES:
             self._started[event.batch] = event.at
-        elif event.stage in (Stage.RELEASED, Stage.ABORTED):
+        elif event.is_last:
             self._batches.labels(event.stage.value).inc()
             self._queries.labels(event.stage.value).inc(event.queries)
             self._flagged.inc(event.flagged)

@@ -12,7 +12,7 @@ from dppp.protocol.batch_store import BatchStore, claim_store
 from dppp.protocol.signing import signer_of
 from dppp.service.aggregator.metrics import AggregatorMetrics
 from dppp.service.aggregator.station import AggregatorStation
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
@@ -88,7 +88,7 @@ def make_application(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with monitor, runner:
-            await runner.ask(Aggregator.recall)
+            await runner.ask(Aggregator.unfinished)  # what was released before is known again
             await metrics.count_left()
             loops = [asyncio.create_task(each) for each in (_run(station, metrics), watch.run())]
             yield

@@ -18,17 +18,17 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from dppp.errors import DpppError, InputError, NotFromAggregator, WireError
-from dppp.protocol.aggregator import Aggregator, Send
-from dppp.protocol.batch import Abort
-from dppp.protocol.batch_store import BatchStore
+from dppp.errors import DpppError, WireError
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import BatchStore, StoredBatches
+from dppp.protocol.events import Abort, Send, Stage
 from dppp.protocol.messages import (
     HASH_BYTES,
     MOST_QUERIES,
     BatchId,
     BatchRequest,
 )
-from dppp.service.batches.events import BatchEvent, Stage
+from dppp.service.batches.hub import BatchEvent
 from dppp.service.batches.runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker.connection import PRESENCE, QUEUE_GROUP, Broker, Subjects
 from dppp.service.broker.frames import Reassembly, read_frame, split_message
@@ -52,12 +52,11 @@ class AggregatorStation:
         self.worker = secrets.token_hex(8)
         self._broker = broker
         self._subjects = subjects
-        self._store = store
+        self._stored = StoredBatches(store)
         self._clock = clock
         self._runner: BatchRunner | None = None
         self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
-        self._settled: set[bytes] = set()
         self._drops = LogThrottle()
         self._loops: list[asyncio.Task[None]] = []
 
@@ -186,7 +185,7 @@ class AggregatorStation:
         self._heard_of[identifier] = self._clock()
         if event.is_last:
             await self.runner.refresh(identifier)
-            outcome = await self.runner.ask(Aggregator.outcome, identifier)
+            outcome = await asyncio.to_thread(self._stored.receipt_or_abort, identifier)
             if (event.stage is Stage.ABORTED) != isinstance(outcome, Abort) or outcome is None:
                 return  # the store knows of no such end
             if isinstance(outcome, Abort):
@@ -194,36 +193,24 @@ class AggregatorStation:
         self.runner.hub.tell(event)
 
     async def _look_for_orphans(self) -> None:
+        """The one way to go on after a crash: of this process, or of another that shares the store.
+
+        Another that runs a batch says so every few seconds. A batch that nobody speaks of is
+        nobody's, and whoever notices goes on with it.
+        """
         while True:
             await asyncio.sleep(_ANNOUNCE_SECONDS)
             try:
-                for identifier in await asyncio.to_thread(self._unsettled):
+                unfinished = await self.runner.ask(Aggregator.unfinished)
+                self._heard_of = {
+                    each: at for each, at in self._heard_of.items() if each in unfinished
+                }
+                for identifier in unfinished:
                     if self._is_orphan(identifier):
-                        await self._take_over(identifier)
+                        await self.runner.adopt(identifier)
+                        log.info("batch taken over", extra={"batch": identifier.hex()})
             except DpppError as error:
                 log.error("cannot look for batches", extra={"reason": str(error)})
-
-    async def _take_over(self, identifier: BatchId) -> None:
-        extra = {"batch": identifier.hex()}
-        try:
-            await self.runner.adopt(identifier)
-        except (InputError, NotFromAggregator) as error:
-            self._settled.add(identifier)  # it stays what it is: say so once
-            log.error("a stored batch is refused", extra={**extra, "reason": str(error)})
-        else:
-            log.info("batch taken over", extra=extra)
-
-    def _unsettled(self) -> list[BatchId]:
-        found = []
-        for key in self._store.having("request"):
-            if key in self._settled:
-                continue
-            if self._store.get(key, "outcome") is None:
-                found.append(BatchId(key))
-            else:
-                self._settled.add(key)
-                self._heard_of.pop(BatchId(key), None)
-        return found
 
     def _is_orphan(self, identifier: BatchId) -> bool:
         if identifier in self.runner.open_batches:

@@ -12,14 +12,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from dppp.errors import Busy, DpppError
-from dppp.protocol.aggregator import Aggregator, Progress, Send
-from dppp.protocol.batch import Abort, Phase
-from dppp.protocol.messages import BatchId, BatchRequest, batch_id, query_id
-from dppp.service.batches.events import BatchEvent, EventHub, Stage, TeacherEvent
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.events import (
+    Aborted,
+    BallotCounted,
+    EndorsementCounted,
+    Event,
+    ListClosed,
+    Output,
+    Released,
+    Send,
+    SharesCounted,
+    StageEvent,
+    Started,
+    TeacherBlamed,
+)
+from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.service.batches.hub import BatchEvent, EventHub, TeacherEvent
 from dppp.service.batches.inbox import Inbox
 from dppp.service.process.log_throttle import LogThrottle
 
@@ -50,17 +63,6 @@ class TeacherState:
     is_online: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
-class _Open:
-    """A batch under way, as it was last told of."""
-
-    queries: int
-    phase: Phase = Phase.VOTING
-    voters: frozenset[int] = frozenset()
-    endorsers: frozenset[int] = frozenset()
-    sharers: frozenset[int] = frozenset()
-
-
 class BatchRunner:
     """All batches that this process runs. Use it in an ``async with`` block."""
 
@@ -73,7 +75,7 @@ class BatchRunner:
         self._aggregator = aggregator
         self._channel = channel
         self._clock = clock
-        self._open: dict[BatchId, _Open] = {}
+        self._open: dict[BatchId, int] = {}  # batches under way here: how many queries each has
         self._inbox = Inbox()
         self._drops = LogThrottle()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
@@ -115,17 +117,18 @@ class BatchRunner:
     async def submit(self, request: BatchRequest) -> BatchId:
         """Start a batch, or go on with it; returns when it is stored."""
         self._require_room()
-        ids = [query_id(self.task.task_id, query) for query in request.queries]
-        identifier = batch_id(self.task.task_id, ids)
-        sends = await self.ask(Aggregator.start, request, now=self._now())
-        await self._follow(identifier, sends)
-        return identifier
+        await self._step(Aggregator.start, request, now=self._now())
+        return request.batch_id
 
     async def adopt(self, identifier: BatchId) -> None:
         """Go on with a batch of the store that nobody runs."""
         self._require_room()
-        sends = await self.ask(Aggregator.adopt, identifier, now=self._now())
-        await self._follow(identifier, sends)
+        await self._step(Aggregator.adopt, identifier, now=self._now())
+
+    async def resume(self) -> None:
+        """After a restart of the only aggregator of a store: go on with all that is unfinished."""
+        for identifier in await self.ask(Aggregator.unfinished):
+            await self.adopt(identifier)
 
     async def refresh(self, identifier: BatchId) -> None:
         """Another aggregator ended this batch: take its outcome."""
@@ -153,20 +156,11 @@ class BatchRunner:
         if len(self._open) >= MOST_OPEN_BATCHES:
             raise Busy(f"{MOST_OPEN_BATCHES} batches are under way; ask again in a minute")
 
-    async def _follow(self, identifier: BatchId, sends: Sequence[Send]) -> None:
-        found = await self.ask(Aggregator.progress, identifier)
-        if found is not None and identifier not in self._open:
-            self._open[identifier] = _Open(queries=found.queries)
-            self._tell(identifier, Stage.VOTES, queries=found.queries)
-            log.info("batch started", extra={"batch": identifier.hex(), "queries": found.queries})
-        await self._channel.send(sends)
-
     async def _take_messages(self) -> None:
         while True:
             teacher, data = await self._inbox.get()
             with _going_on():
-                sends = await self._step(Aggregator.receive, teacher, data, now=self._now())
-                await self._channel.send(sends)
+                await self._step(Aggregator.receive, teacher, data, now=self._now())
 
     async def _pass_time(self) -> None:
         reminded_at = self._clock()
@@ -174,12 +168,11 @@ class BatchRunner:
             await asyncio.sleep(_TICK_SECONDS)
             self._notice_silence()
             with _going_on():
-                sends = await self._step(Aggregator.tick, self._now())
+                await self._step(Aggregator.tick, self._now())
                 reminded_at = min(reminded_at, self._clock())  # a clock may be put back
                 if self._clock() >= reminded_at + _REMIND_SECONDS:
                     reminded_at = self._clock()
-                    sends += await self.ask(Aggregator.remind)
-                await self._channel.send(sends)
+                    await self._step(Aggregator.remind)
 
     def _notice_silence(self) -> None:
         for teacher, state in self.teachers.items():
@@ -194,113 +187,71 @@ class BatchRunner:
 
     async def _step(
         self,
-        method: Callable[Concatenate[Aggregator, Arguments], Result],
+        method: Callable[Concatenate[Aggregator, Arguments], Output],
         *arguments: Arguments.args,
         **named: Arguments.kwargs,
-    ) -> Result:
-        """Call a method that may get batches further, and tell how far all of them are.
-
-        One turn in the aggregator's thread, however many batches are under way.
-        """
-        followed = self.open_batches
-
-        def step(aggregator: Aggregator) -> tuple[Result, list[Progress | None]]:
-            result = method(aggregator, *arguments, **named)
-            return result, [aggregator.progress(identifier) for identifier in followed]
-
-        result, found = await self.ask(step)
-        for identifier, progress in zip(followed, found, strict=True):
-            seen = self._open.get(identifier)
-            if seen is None:
-                continue  # the other loop noticed its end first
-            if progress is None:
-                await self._tell_end(identifier, seen)
-            else:
-                self._tell_news(identifier, seen, progress)
-        return result
-
-    def _tell_news(self, identifier: BatchId, seen: _Open, found: Progress) -> None:
-        teachers, threshold = self.task.trust.teachers, self.task.trust.threshold
-        for teacher in sorted(set(found.voters) - seen.voters):
-            seen.voters |= {teacher}
-            done = len(seen.voters)
-            self._tell(
-                identifier,
-                Stage.BALLOTS,
-                queries=seen.queries,
-                done=done,
-                of=teachers,
-                teacher=teacher,
-            )
-        if found.phase is not Phase.VOTING and seen.phase is Phase.VOTING:
-            self._tell(
-                identifier, Stage.TALLY, queries=seen.queries, done=len(found.voters), of=teachers
-            )
-        seen.phase = found.phase
-        news = (
-            (Stage.ENDORSEMENTS, found.endorsers, seen.endorsers),
-            (Stage.SHARES, found.sharers, seen.sharers),
-        )
-        for stage, found_now, seen_before in news:
-            for done, teacher in enumerate(sorted(set(found_now) - seen_before), start=1):
-                self._tell(
-                    identifier,
-                    stage,
-                    queries=seen.queries,
-                    done=len(seen_before) + done,
-                    of=threshold,
-                    teacher=teacher,
-                )
-        seen.endorsers, seen.sharers = frozenset(found.endorsers), frozenset(found.sharers)
-
-    async def _tell_end(self, identifier: BatchId, seen: _Open) -> None:
-        if self._open.pop(identifier, None) is None:
-            return  # the other loop noticed first
-        outcome = await self.ask(Aggregator.outcome, identifier)
-        assert outcome is not None, "a batch that is no longer under way has an outcome"
-        for teacher, reason in (await self.ask(Aggregator.faults, identifier)).items():
-            extra = {"batch": identifier.hex(), "teacher": teacher, "reason": reason}
-            log.warning("teacher at fault", extra=extra)
-        if isinstance(outcome, Abort):
-            self._tell(identifier, Stage.ABORTED, queries=seen.queries, reason=outcome.reason)
-            details = {"missing": outcome.missing, "culprits": outcome.culprits}
-            log.warning("batch aborted", extra={"batch": identifier.hex(), **details})
-        else:
-            flagged = sum(answer.is_flagged for answer in outcome.answers)
-            self._tell(identifier, Stage.RELEASED, queries=seen.queries, flagged=flagged)
-            log.info("batch released", extra={"batch": identifier.hex(), "queries": seen.queries})
-            if flagged:
-                extra = {"batch": identifier.hex(), "answers": flagged}
-                log.warning("implausible counts", extra=extra)
-
-    def _tell(
-        self,
-        identifier: BatchId,
-        stage: Stage,
-        *,
-        queries: int,
-        done: int = 0,
-        of: int = 0,
-        teacher: int | None = None,
-        reason: str | None = None,
-        flagged: int = 0,
     ) -> None:
-        self.hub.tell(
-            BatchEvent(
-                batch=identifier.hex(),
-                stage=stage,
-                at=self._clock(),
-                queries=queries,
-                done=done,
-                of=of,
-                teacher=teacher,
-                reason=reason,
-                flagged=flagged,
-            )
+        """Let the aggregator take a step, tell what happened, and send what it wants sent."""
+        output = await self.ask(method, *arguments, **named)
+        for event in output.events:
+            self._note(event)
+        await self._channel.send(output.sends)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._open[event.batch] = event.queries
+        _log_event(event)
+        if not isinstance(event, TeacherBlamed):
+            self.hub.tell(self._describe(event))
+        if isinstance(event, Released | Aborted):
+            self._open.pop(event.batch, None)
+
+    def _describe(self, event: StageEvent) -> BatchEvent:
+        """An event of the protocol as watchers are told of it."""
+        trust = self.task.trust
+        found = BatchEvent(
+            batch=event.batch.hex(),
+            stage=event.stage,
+            at=self._clock(),
+            queries=self._open.get(event.batch, 0),
         )
+        match event:
+            case BallotCounted():
+                return replace(found, done=event.count, of=trust.teachers, teacher=event.teacher)
+            case ListClosed():
+                return replace(found, done=event.count, of=trust.teachers)
+            case EndorsementCounted() | SharesCounted():
+                return replace(found, done=event.count, of=trust.threshold, teacher=event.teacher)
+            case Aborted():
+                return replace(found, reason=event.abort.reason)
+            case Released():
+                return replace(found, flagged=_flagged(event))
+        return found
 
     def _now(self) -> int:
         return int(self._clock())
+
+
+def _flagged(event: Released) -> int:
+    return sum(release.is_flagged for release in event.receipt.answers)
+
+
+def _log_event(event: Event) -> None:
+    extra: dict[str, object] = {"batch": event.batch.hex()}
+    match event:
+        case Started():
+            log.info("batch started", extra={**extra, "queries": event.queries})
+        case TeacherBlamed():
+            blamed = {"teacher": event.teacher, "reason": event.reason}
+            log.warning("teacher at fault", extra={**extra, **blamed})
+        case Aborted():
+            abort = event.abort
+            details = {"missing": abort.missing, "culprits": abort.culprits}
+            log.warning("batch aborted", extra={**extra, "reason": abort.reason, **details})
+        case Released():
+            log.info("batch released", extra={**extra, "queries": len(event.receipt.answers)})
+            if flagged := _flagged(event):
+                log.warning("implausible counts", extra={**extra, "answers": flagged})
 
 
 @contextmanager

@@ -234,7 +234,7 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     @app.get("/api/batches/{batch}", responses=own)
     async def state(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> BatchState:
         """How far a batch is."""
-        return await desk.state(querier, JobId(bytes.fromhex(batch)))
+        return await desk.jobs.state(querier.name, JobId(bytes.fromhex(batch)))
 
     @app.get("/api/batches/{batch}/events", responses=own, response_class=StreamingResponse)
     async def progress(
@@ -270,7 +270,8 @@ def _add_releases(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     )
     async def transcript(batch: BatchName, querier: Annotated[Querier, Depends(known)]) -> Response:
         """Everything needed to check the release, with all ballots, for auditors' tokens only."""
-        data = await desk.transcript(querier, JobId(bytes.fromhex(batch)))
+        querier.require_transcripts()
+        data = await desk.jobs.transcript(querier.name, JobId(bytes.fromhex(batch)))
         return Response(data, media_type="application/octet-stream")
 
     @app.get("/api/batches/{batch}/verification", responses=own)

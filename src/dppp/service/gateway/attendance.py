@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dppp.service.batches.events import BatchEvent, Stage
+from dppp.protocol.events import Stage
+from dppp.service.batches.hub import BatchEvent
 
 MOST_UNDER_WAY = 256
 """Batches whose end is waited for; the oldest is forgotten, should its end never be told."""

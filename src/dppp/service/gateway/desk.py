@@ -10,13 +10,14 @@ from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows
 from dppp.privacy.accounting import Spending, account
+from dppp.protocol.events import Stage
 from dppp.protocol.release import Release
 from dppp.protocol.task import Task
-from dppp.service.batches.events import BatchEvent, Event, Stage
+from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.checking import check_receipt
 from dppp.service.gateway.event_stream import stream_events
-from dppp.service.gateway.job import JobId, JobStatus
+from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.own_views import OwnViews
 from dppp.service.gateway.planner import plan_noise
@@ -123,11 +124,7 @@ class QuerierDesk:
         if len(rows) > self._most_rows:
             raise TooManyRows(f"{len(rows):,} rows; at most {self._most_rows:,} at once")
         identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
-        return await self.state(querier, identifier)
-
-    async def state(self, querier: Querier, identifier: JobId) -> BatchState:
-        """How far a batch is."""
-        return _state(identifier, await self.jobs.status(querier.name, identifier))
+        return await self.jobs.state(querier.name, identifier)
 
     async def labels(self, querier: Querier, identifier: JobId) -> Labels:
         """The labels, once released."""
@@ -144,9 +141,8 @@ class QuerierDesk:
         """Read once when it is over: a page asks often, and a receipt may be long."""
         if identifier not in self._ended:
             found = await self._read_batch(querier, identifier)
-            is_over = found.state.stage in (Stage.RELEASED, Stage.ABORTED)
             has_its_end = not found.times or found.times[-1].stage is found.state.stage
-            if not is_over or not has_its_end:
+            if not found.state.stage.is_last or not has_its_end:
                 return found
             self._ended[identifier] = found
             if len(self._ended) > _MOST_ENDED:
@@ -154,7 +150,7 @@ class QuerierDesk:
         return self._ended[identifier]
 
     async def _read_batch(self, querier: Querier, identifier: JobId) -> RecentBatch:
-        state = await self.state(querier, identifier)
+        state = await self.jobs.state(querier.name, identifier)
         times = self._views.of(querier.name).hub.stage_times.of(state.batch or "")
         answers: Sequence[Release] = ()
         if state.stage is Stage.RELEASED:
@@ -164,11 +160,6 @@ class QuerierDesk:
             times=[StageTime(stage=Stage(stage), at=at) for stage, at in times.items()],
             labels=_labels(self.runner.task.class_names, answers),
         )
-
-    async def transcript(self, querier: Querier, identifier: JobId) -> bytes:
-        """Everything needed to check a release, with all ballots: for auditors."""
-        querier.require_transcripts()
-        return await self.jobs.transcript(querier.name, identifier)
 
     async def verification(
         self, querier: Querier, identifier: JobId, is_gone: IsGone
@@ -184,14 +175,13 @@ class QuerierDesk:
 
     async def follow(self, querier: Querier, identifier: JobId) -> StreamingResponse:
         """The events of one batch, to its end."""
-        batch = (await self.jobs.status(querier.name, identifier)).batch
-        name = None if batch is None else batch.hex()
+        batch = (await self.jobs.state(querier.name, identifier)).batch
 
         async def ended() -> bool:
-            return (await self.jobs.status(querier.name, identifier)).is_over
+            return (await self.jobs.state(querier.name, identifier)).stage.is_last
 
-        def is_of_batch(event: Event) -> bool:
-            return isinstance(event, BatchEvent) and event.batch == name
+        def is_of_batch(event: HubEvent) -> bool:
+            return isinstance(event, BatchEvent) and event.batch == batch
 
         own = self._views.of(querier.name).hub
         return stream_events(own, is_wanted=is_of_batch, is_over=ended)
@@ -224,22 +214,6 @@ def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:
             word = "unknown" if name in record else "missing"
             raise InputError(f"record {place}: feature {name!r} is {word}; see /api/task")
     return [[record[name] for name in features] for record in records]
-
-
-def _state(identifier: JobId, status: JobStatus) -> BatchState:
-    return BatchState(
-        id=identifier.hex(),
-        stage=status.stage,
-        rows=status.rows,
-        charged=status.charged,
-        batch=None if status.batch is None else status.batch.hex(),
-        ballots=status.ballots,
-        endorsements=status.endorsements,
-        shares=status.shares,
-        reason=status.reason,
-        missing=list(status.missing),
-        culprits=list(status.culprits),
-    )
 
 
 def describe_task(task: Task) -> TaskTerms:

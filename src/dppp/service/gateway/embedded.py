@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.application import make_gateway
 from dppp.service.gateway.embedded_channel import EmbeddedChannel
@@ -56,7 +56,7 @@ def embed_gateway(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         signs = asyncio.create_task(channel.give_signs_of_life())
         async with runner:
-            await runner.ask(Aggregator.recall)
+            await runner.resume()
             yield
         signs.cancel()
         await asyncio.gather(signs, return_exceptions=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from dppp.errors import DpppError
-from dppp.protocol.aggregator import Send
+from dppp.protocol.events import Send
 from dppp.protocol.teacher import Teacher
 
 log = logging.getLogger("dppp.teacher")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from fastapi.responses import StreamingResponse
 
-from dppp.service.batches.events import Event, EventHub
+from dppp.service.batches.hub import EventHub, HubEvent
 
 _SIGN_OF_LIFE_SECONDS = 5
 
@@ -18,7 +18,7 @@ async def _never() -> bool:
 def stream_events(
     hub: EventHub,
     *,
-    is_wanted: Callable[[Event], bool] = lambda _: True,
+    is_wanted: Callable[[HubEvent], bool] = lambda _: True,
     is_over: Callable[[], Awaitable[bool]] = _never,
 ) -> StreamingResponse:
     """Wanted events from now on, a comment when nothing happens, an `end` when it is over."""

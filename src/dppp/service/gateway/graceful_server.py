@@ -7,7 +7,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dppp.errors import RunnerStopped
-from dppp.service.batches.events import EventHub
+from dppp.service.batches.hub import EventHub
 
 _STOP_SECONDS = 5
 

@@ -1,4 +1,4 @@
-"""One job of a querier: which rows, which of them are new, and how far it is."""
+"""One job of a querier: which rows, and which of them are new."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from typing import ClassVar, NewType
 
 from dppp.errors import WireError
 from dppp.protocol.messages import BatchId, BatchRequest, Query, TaskId, hash_parts
-from dppp.service.batches.events import Stage
 
 JobId = NewType("JobId", bytes)
 
@@ -52,27 +51,6 @@ class Job:
                 for position, nonce in enumerate(self.nonces)
             ),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStatus:
-    """How far a job is."""
-
-    stage: Stage
-    rows: int
-    charged: int
-    batch: BatchId | None
-    ballots: int = 0
-    endorsements: int = 0
-    shares: int = 0
-    reason: str | None = None
-    missing: tuple[int, ...] = ()
-    culprits: tuple[int, ...] = ()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will happen."""
-        return self.stage in (Stage.RELEASED, Stage.ABORTED)
 
 
 def job_id(querier: str, key: str) -> JobId:

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 
 from numpy.typing import ArrayLike
 
@@ -23,9 +23,9 @@ from dppp.errors import (
     NotReleased,
     TooManyRows,
 )
-from dppp.protocol.aggregator import Aggregator, stored_transcript
-from dppp.protocol.batch import Abort
-from dppp.protocol.batch_store import BatchStore
+from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import BatchStore, Kind, StoredBatches
+from dppp.protocol.events import Abort, Stage
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     MOST_QUERIES,
@@ -39,16 +39,15 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
-from dppp.protocol.wire import decode, encode, kind_of
-from dppp.service.batches.events import STAGES, Stage
+from dppp.protocol.wire import decode, encode
 from dppp.service.batches.runner import BatchRunner, Clock
 from dppp.service.broker import frames
-from dppp.service.gateway.job import KNOWN, MOST_RECENT, Job, JobId, JobStatus, job_id
+from dppp.service.gateway.job import KNOWN, MOST_RECENT, Job, JobId, job_id
+from dppp.service.gateway.schemas import BatchState
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
 """Stores the request of a batch and starts it; whatever fails before that stores nothing."""
 
-_JOB, _REQUEST, _LIST, _OUTCOME = "job", "request", "list", "outcome"
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
 
@@ -77,6 +76,7 @@ class Jobs:
         self.task = runner.task
         self._runner = runner
         self._store = store
+        self._stored = StoredBatches(store)
         self._allowances = allowances
         self._dispatch = dispatch or runner.submit
         self._deadline_seconds = deadline_seconds
@@ -104,28 +104,29 @@ class Jobs:
             )
         if job.digests != tuple(map(input_digest, inputs)):
             raise JobChanged("this key belongs to a job with other rows; choose a new key")
-        if job.charged and await self._get(job.batch, _REQUEST) is None:
+        if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
             await self._start(job, inputs)
         return identifier
 
-    async def status(self, querier: str, identifier: JobId) -> JobStatus:
+    async def state(self, querier: str, identifier: JobId) -> BatchState:
         """How far a job of this querier is."""
         job = await self._own(querier, identifier)
-        status = JobStatus(
-            stage=Stage.VOTES, rows=len(job.digests), charged=job.charged, batch=job.batch
+        state = BatchState(
+            id=identifier.hex(), stage=Stage.VOTES, rows=len(job.digests), charged=job.charged
         )
         if not job.charged:
-            return replace(status, stage=Stage.RELEASED, batch=None)
-        found = await self._runner.ask(Aggregator.progress, job.batch)
-        if found is None:
-            return await self._status_from_store(job, status)
-        return replace(
-            status,
-            stage=STAGES[found.phase],
-            ballots=len(found.voters),
-            endorsements=len(found.endorsers),
-            shares=len(found.sharers),
-        )
+            return state.model_copy(update={"stage": Stage.RELEASED})
+        state = state.model_copy(update={"batch": job.batch.hex()})
+        under_way = await self._runner.ask(Aggregator.status, job.batch)
+        if under_way is not None:
+            counted = {
+                "stage": under_way.stage,
+                "ballots": len(under_way.voters),
+                "endorsements": len(under_way.endorsers),
+                "shares": len(under_way.sharers),
+            }
+            return state.model_copy(update=counted)
+        return await asyncio.to_thread(self._state_from_store, job, state)
 
     async def answers(self, querier: str, identifier: JobId) -> tuple[Release, ...]:
         """The answer to each row; raises while there is none, and if there will be none."""
@@ -137,7 +138,7 @@ class Jobs:
         old = [digest for digest, position in places if position == KNOWN]
         known = await self._runner.ask(_known_among, old)
         if len(known) < len(set(old)):  # released by another aggregator, and not heard of here
-            await self._runner.ask(Aggregator.recall)
+            await self._runner.ask(Aggregator.unfinished)
             known = await self._runner.ask(_known_among, old)
         return tuple(
             known[digest] if position == KNOWN else new[position] for digest, position in places
@@ -151,7 +152,7 @@ class Jobs:
         """The transcript of the batch of this job: its receipt, and all ballots."""
         job = await self._own_batch(querier, identifier)
         await self._released(job)
-        transcript = await asyncio.to_thread(stored_transcript, self._store, job.batch)
+        transcript = await asyncio.to_thread(self._stored.transcript, job.batch)
         assert transcript is not None, "a batch with a receipt has a list"
         return transcript.to_bytes()
 
@@ -198,7 +199,7 @@ class Jobs:
             deadline=int(self._clock()) + self._deadline_seconds,
             batch=batch_id(self.task.task_id, ids),
         )
-        stored = await asyncio.to_thread(self._store.put_once, identifier, _JOB, encode(job))
+        stored = await asyncio.to_thread(self._store.put_once, identifier, Kind.JOB, encode(job))
         job = decode(stored, Job)
         self._note_owner(job)  # before its batch starts and is told of
         return job
@@ -227,35 +228,28 @@ class Jobs:
                 f"{querier}; ask for fewer, or for rows that were released before"
             )
 
-    async def _status_from_store(self, job: Job, status: JobStatus) -> JobStatus:
-        stored = await self._get(job.batch, _OUTCOME)
-        if stored is not None and kind_of(stored) == Abort.KIND:
-            outcome = decode(stored, Abort)
-            return replace(
-                status,
-                stage=Stage.ABORTED,
-                reason=outcome.reason,
-                missing=outcome.missing,
-                culprits=outcome.culprits,
-            )
-        if stored is not None:
-            return replace(status, stage=Stage.RELEASED)
-        if await self._get(job.batch, _LIST) is not None:
-            return replace(status, stage=Stage.ENDORSEMENTS)
-        if await self._get(job.batch, _REQUEST) is None and self._clock() > job.deadline:
+    def _state_from_store(self, job: Job, state: BatchState) -> BatchState:
+        """Of a batch that ended, that another aggregator runs, or that nobody has started."""
+        found = self._stored.receipt_or_abort(job.batch)
+        if isinstance(found, Abort):
+            return state.model_copy(update={"stage": Stage.ABORTED, **asdict(found)})
+        if found is not None:
+            return state.model_copy(update={"stage": Stage.RELEASED})
+        if self._stored.has_list(job.batch):
+            return state.model_copy(update={"stage": Stage.ENDORSEMENTS})
+        if not self._stored.has_request(job.batch) and self._clock() > job.deadline:
             reason = "it was not started before its deadline; nothing was charged by any teacher"
-            return replace(status, stage=Stage.ABORTED, reason=reason)
-        return status
+            return state.model_copy(update={"stage": Stage.ABORTED, "reason": reason})
+        return state
 
     async def _released(self, job: Job) -> bytes:
         """The receipt as it is in the store."""
-        stored = await self._get(job.batch, _OUTCOME)
-        if stored is None:
+        found = await asyncio.to_thread(self._stored.receipt_or_abort, job.batch)
+        if found is None:
             raise NotReleased("this job is still under way; ask for its status, and again later")
-        if kind_of(stored) == Abort.KIND:
-            outcome = decode(stored, Abort)
-            raise BatchAborted(outcome.reason, missing=outcome.missing, culprits=outcome.culprits)
-        return stored
+        if isinstance(found, Abort):
+            raise BatchAborted(found.reason, missing=found.missing, culprits=found.culprits)
+        return found
 
     async def _read_answers(self, job: Job) -> tuple[Release, ...]:
         """One receipt at a time, and not in the aggregator's thread, where batches wait."""
@@ -286,11 +280,8 @@ class Jobs:
             self._owners[job.batch] = job.querier
 
     async def _find(self, identifier: JobId) -> Job | None:
-        stored = await self._get(identifier, _JOB)
+        stored = await asyncio.to_thread(self._store.get, identifier, Kind.JOB)
         return None if stored is None else decode(stored, Job)
-
-    async def _get(self, key: bytes, kind: str) -> bytes | None:
-        return await asyncio.to_thread(self._store.get, key, kind)
 
     async def _catch_up(self) -> None:
         """Count the jobs that were stored since last time, by whatever gateway.
@@ -299,7 +290,7 @@ class Jobs:
         """
         async with self._counting:
             start = max(0, max(self._counted, default=0) - _LOOK_BACK)
-            for position, key in await asyncio.to_thread(self._store.put_since, _JOB, start):
+            for position, key in await asyncio.to_thread(self._store.put_since, Kind.JOB, start):
                 if position in self._counted:
                     continue
                 job = await self._find(JobId(key))
@@ -313,5 +304,5 @@ class Jobs:
 
 def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Release]:
     """What was released before of these inputs."""
-    found = {digest: aggregator.known_answer(digest) for digest in digests}
+    found = {digest: aggregator.known_release(digest) for digest in digests}
     return {digest: answer for digest, answer in found.items() if answer is not None}

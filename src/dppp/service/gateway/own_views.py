@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from dppp.errors import DpppError
 from dppp.protocol.messages import BatchId
-from dppp.service.batches.events import BatchEvent, Event, EventHub
+from dppp.service.batches.hub import BatchEvent, EventHub, HubEvent
 from dppp.service.gateway.attendance import Attendance
 
 log = logging.getLogger("dppp.gateway")
@@ -28,7 +28,7 @@ class OwnView:
         self.hub = EventHub()
         self.attendance = Attendance(teachers)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: HubEvent) -> None:
         """An event that this querier may see."""
         if isinstance(event, BatchEvent):
             self.attendance.note(event)
@@ -78,7 +78,7 @@ class OwnViews:
             for view in self._views.values():
                 view.hub.end()
 
-    async def _take(self, event: Event) -> None:
+    async def _take(self, event: HubEvent) -> None:
         try:
             for view in await self._who_may_see(event):
                 view.take(event)
@@ -87,7 +87,7 @@ class OwnViews:
         except Exception:
             log.exception("event dropped")
 
-    async def _who_may_see(self, event: Event) -> list[OwnView]:
+    async def _who_may_see(self, event: HubEvent) -> list[OwnView]:
         if not isinstance(event, BatchEvent):
             return list(self._views.values())
         owner = await self._owner_of(BatchId(bytes.fromhex(event.batch)))

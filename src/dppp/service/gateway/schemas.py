@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from dppp.service.batches.events import Stage
+from dppp.protocol.events import Stage
 from dppp.service.gateway.job import MOST_RECENT
 
 Row = Annotated[list[FiniteFloat], Field(description="A number for each feature, in order.")]
@@ -43,13 +43,13 @@ class BatchState(BaseModel):
     stage: Stage
     rows: int
     charged: int
-    batch: str | None
-    ballots: int
-    endorsements: int
-    shares: int
-    reason: str | None
-    missing: list[int]
-    culprits: list[int]
+    batch: str | None = None
+    ballots: int = 0
+    endorsements: int = 0
+    shares: int = 0
+    reason: str | None = None
+    missing: tuple[int, ...] = ()
+    culprits: tuple[int, ...] = ()
 
 
 class Label(BaseModel):

@@ -17,12 +17,12 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from dppp.errors import DpppError, GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.protocol.events import Stage
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import input_digest
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
-from dppp.service.batches.events import Stage
 from dppp.service.gateway.schemas import BatchState, BudgetState, Labels, Rights, TaskTerms
 from dppp.service.process.config import is_this_machine
 

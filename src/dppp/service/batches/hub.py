@@ -7,39 +7,17 @@ slowly loses the oldest events, so that nobody who watches can hold up the aggre
 """
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import ClassVar
 
-from dppp.protocol.batch import Phase
-from dppp.service.batches.stage_times import StageTimes
+from dppp.protocol.events import Stage
 
 _MOST_WAITING = 1_000
-
-
-class Stage(StrEnum):
-    """The stations of a batch, in their order; the last two end it."""
-
-    VOTES = "votes"
-    BALLOTS = "ballots"
-    TALLY = "tally"
-    ENDORSEMENTS = "endorsements"
-    SHARES = "shares"
-    RELEASED = "released"
-    ABORTED = "aborted"
-
-
-STAGES = {
-    Phase.VOTING: Stage.BALLOTS,
-    Phase.ENDORSING: Stage.ENDORSEMENTS,
-    Phase.OPENING: Stage.SHARES,
-    Phase.RELEASED: Stage.RELEASED,
-    Phase.ABORTED: Stage.ABORTED,
-}
-"""What people are shown of a batch's phase."""
+MOST_BATCHES = 256
+"""Whose times are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +42,7 @@ class BatchEvent:
     @property
     def is_last(self) -> bool:
         """Whether it is the end of the batch."""
-        return self.stage in (Stage.RELEASED, Stage.ABORTED)
+        return self.stage.is_last
 
     def to_json(self) -> dict[str, object]:
         """For the wire and the page."""
@@ -85,7 +63,24 @@ class TeacherEvent:
         return {"kind": "teacher", **asdict(self)}
 
 
-Event = BatchEvent | TeacherEvent
+HubEvent = BatchEvent | TeacherEvent
+
+
+class StageTimes:
+    """When the last batches reached each stage, as it was told: for a page that is opened later."""
+
+    def __init__(self) -> None:
+        self._times: OrderedDict[str, dict[str, float]] = OrderedDict()
+
+    def note(self, batch: str, stage: str, at: float) -> None:
+        """A batch is at a stage."""
+        self._times.setdefault(batch, {}).setdefault(stage, at)
+        if len(self._times) > MOST_BATCHES:
+            self._times.popitem(last=False)
+
+    def of(self, batch: str) -> dict[str, float]:
+        """What is known of a batch, in the order of its stages."""
+        return dict(self._times.get(batch, {}))
 
 
 class EventHub:
@@ -95,7 +90,7 @@ class EventHub:
         self.stage_times = StageTimes()
         self._watchers: set[_Watcher] = set()
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: HubEvent) -> None:
         """Pass an event on; never waits."""
         if isinstance(event, BatchEvent):
             self.stage_times.note(event.batch, event.stage, event.at)
@@ -108,7 +103,7 @@ class EventHub:
             watcher.end()
 
     @contextmanager
-    def watch(self) -> Iterator[AsyncIterator[Event]]:
+    def watch(self) -> Iterator[AsyncIterator[HubEvent]]:
         """All events from now on, until the block ends."""
         watcher = _Watcher()
         self._watchers.add(watcher)
@@ -120,7 +115,7 @@ class EventHub:
 
 class _Watcher:
     def __init__(self) -> None:
-        self._waiting: deque[Event] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[HubEvent] = deque(maxlen=_MOST_WAITING)
         self._news = asyncio.Event()
         self._is_over = False
 
@@ -128,14 +123,14 @@ class _Watcher:
         self._is_over = True
         self._news.set()
 
-    def take(self, event: Event) -> None:
+    def take(self, event: HubEvent) -> None:
         self._waiting.append(event)
         self._news.set()
 
     def __aiter__(self) -> "_Watcher":
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> HubEvent:
         while not self._waiting:
             if self._is_over:
                 raise StopAsyncIteration
