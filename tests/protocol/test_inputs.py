@@ -23,7 +23,7 @@ def test_rows_come_back_as_they_went(rows: list[tuple[float, float]]) -> None:
     ("rows", "reason"),
     [
         ([["a", "b"]], "must be numbers"),
-        ([[1, None]], "no finite number"),
+        ([[1, None]], "not a finite number"),
         ([[1, object()]], "must be numbers"),
         ([[1, 2], [3]], "must be numbers"),
         ([1, 2], "rows of 2 numbers"),
@@ -44,8 +44,8 @@ def test_what_is_no_table_of_numbers_is_refused(rows: Any, reason: str) -> None:
         ([b""], "input 0 has 0 bytes"),
         ([bytes(16), bytes(15)], "input 1 has 15 bytes"),
         ([bytes(24)], "input 0 has 24 bytes"),
-        ([struct.pack("<2d", 1, math.nan)], "no finite number"),
-        ([struct.pack("<2d", -math.inf, 1)], "no finite number"),
+        ([struct.pack("<2d", 1, math.nan)], "not a finite number"),
+        ([struct.pack("<2d", -math.inf, 1)], "not a finite number"),
     ],
 )
 def test_no_teacher_shows_its_model_anything_else(inputs: list[bytes], reason: str) -> None:

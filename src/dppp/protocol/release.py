@@ -43,7 +43,7 @@ def make_releases(
     ballots: int,
     of_list: ListHash,
 ) -> tuple[Release, ...]:
-    """The answers to a batch from the plaintexts of the tally of so many ballots."""
+    """What is released for a batch, from the plaintexts of its tally of `ballots` ballots."""
     classes = len(task.class_names)
     sums = task.packing.unpack(plaintexts, classes * len(query_ids), contributions=ballots)
     offset = ballots_offset(task, ballots)
@@ -88,7 +88,7 @@ def ballots_offset(task: Task, ballots: int) -> int:
 
 
 def sum_of_centres(noise: Noise, ballots: int) -> int:
-    """What the shares of so many ballots add up to on average.
+    """What the noise shares of this many ballots add up to on average.
 
     Binomial shares are around m/2, the others around 0. With an odd number of tosses in all, counts
     stay half a vote too high, all alike.

@@ -152,11 +152,11 @@ class Task:
         )
 
     def ciphertexts_for(self, queries: int) -> int:
-        """How many ciphertexts a ballot on so many queries has."""
+        """How many ciphertexts a ballot on this many queries has."""
         return self.packing.plaintexts_for(queries * len(self.class_names))
 
     def answer_bytes(self, queries: int) -> int:
-        """No message of a teacher on so many queries is longer than its ballot, and that than this.
+        """A bound on a ballot on this many queries; no other message of a teacher is longer.
 
         A list of ballots is as long as they are together.
         """

@@ -1,8 +1,8 @@
-"""From what a model says to one-hot votes; run by every teacher, at home.
+"""From what a model says to one-hot votes; run by every teacher on its own machine.
 
 Taking part must not depend on private data, so nothing that a model does keeps its teacher from
 voting: where it raises, answers with a class outside the task or with the wrong number of answers,
-the vote of that query is all zeros. The reason is noted at home only.
+the vote of that query is all zeros. The reason is noted locally only.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Predict = Callable[[NDArray[np.float64]], Sequence[int | None]]
 Votes = NDArray[np.int64]
 """Queries by classes: one 1 in a row, or none where the model had no answer."""
 Note = Callable[[str], None]
-"""Takes remarks that stay at home."""
+"""Takes remarks that stay on the teacher's own machine."""
 
 
 def cast_votes(
@@ -49,5 +49,5 @@ def _checked(answer: object, classes: int, note: Note) -> int | None:
     if is_number and 0 <= int(answer) < classes:  # type: ignore[call-overload]
         return int(answer)  # type: ignore[call-overload,no-any-return]
     if answer is not None:
-        note(f"the model answered {answer!r}, which is no class of the task; no vote")
+        note(f"the model answered {answer!r}, which is not a class of the task; no vote")
     return None

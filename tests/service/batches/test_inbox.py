@@ -17,7 +17,7 @@ from dppp.protocol.receipt import Receipt
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.inbox import MOST_BYTES, MOST_MESSAGES, Inbox
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.embedded_channel import EmbeddedChannel
+from dppp.service.gateway.embedded import EmbeddedChannel
 
 FLOODING = 1
 

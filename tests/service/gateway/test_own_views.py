@@ -31,8 +31,7 @@ from dppp.service.batches.hub import (
     HubEvent,
     TeacherEvent,
 )
-from dppp.service.gateway.attendance import MOST_UNDER_WAY, Attendance, TookPart
-from dppp.service.gateway.own_views import OwnViews
+from dppp.service.gateway.own_views import MOST_UNDER_WAY, Attendance, OwnViews, TookPart
 
 SHARED = {"charged", "left", "epsilon_spent", "left_to_you"}
 """Of /api/budget: what is left of the task is everybody's, and docs/operations.md says so."""

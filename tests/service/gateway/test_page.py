@@ -16,7 +16,7 @@ from dppp.protocol.messages import BatchId
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.wire import decode
 from dppp.service.batches.hub import MOST_BATCHES, StageTimes
-from dppp.service.gateway.checking import check_receipt
+from dppp.service.gateway.desk import check_receipt
 from dppp.service.gateway.embedded import embed_gateway
 from dppp.service.gateway.page_files import read_page
 from dppp.service.gateway.schemas import FEW_LABELS

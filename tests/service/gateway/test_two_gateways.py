@@ -15,7 +15,7 @@ from dppp.protocol.release import Release
 from dppp.protocol.wire import encode
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.embedded_channel import EmbeddedChannel
+from dppp.service.gateway.embedded import EmbeddedChannel
 from dppp.service.gateway.job import Job, JobId
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.stores.postgres.batches import DEFAULT_SCHEMA, PostgresBatchStore

@@ -40,7 +40,7 @@ _ANNOUNCE_SECONDS = 2
 _ORPHAN_SECONDS = 8
 _LATEST = 2**40
 _FOR_ALL = 2
-"""From so many teachers on, the same message goes once to all instead of to each."""
+"""From this many teachers on, one message to all replaces a message to each."""
 
 
 class AggregatorStation:

@@ -39,15 +39,20 @@ from dppp.errors import (
     UncertifiedError,
 )
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.admission import QUERIER, RETRY_SECONDS, Admission
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
+from dppp.service.gateway.middleware import (
+    QUERIER,
+    RETRY_SECONDS,
+    Admission,
+    BodyLimit,
+    SafeHeaders,
+    most_values_of,
+)
 from dppp.service.gateway.own_views import OwnViews
 from dppp.service.gateway.page_files import add_page
 from dppp.service.gateway.queriers import Querier
-from dppp.service.gateway.request_limit import BodyLimit, most_values_of
-from dppp.service.gateway.safe_headers import SafeHeaders
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,

@@ -8,14 +8,14 @@ from dataclasses import asdict
 
 from fastapi.responses import StreamingResponse
 
-from dppp.errors import InputError, RunnerStopped, TooManyRows
+from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.events import Stage
+from dppp.protocol.receipt import RECEIPT_CHECKS, verify_receipt
 from dppp.protocol.release import Release
 from dppp.protocol.task import Task
 from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.checking import check_receipt
 from dppp.service.gateway.event_stream import stream_events
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -241,8 +241,33 @@ def describe_task(task: Task) -> TaskTerms:
 
 @functools.lru_cache(maxsize=1024)
 def epsilon_spent(task: Task, charged: int) -> float:
-    """The ε that so many queries of a task cost at its δ."""
+    """The ε that `charged` queries of a task cost at its δ."""
     if charged == 0:
         return 0.0
     spending = Spending(noise=task.noise, queries=min(charged, task.queries))
     return min(task.epsilon, account([spending], task.delta))
+
+
+def check_receipt(receipt: bytes, *, insecure_testing: bool = False) -> Verification:
+    """Every check of `dppp verify`, and which of them hold."""
+    command = "dppp verify release.receipt --task THE-ID-THAT-A-TEACHER-TOLD-YOU"
+    try:
+        found = verify_receipt(receipt, insecure_testing=insecure_testing)
+    except TranscriptError as error:
+        holding = list(RECEIPT_CHECKS[: RECEIPT_CHECKS.index(error.check)])
+        return Verification(
+            is_verified=False,
+            checks=holding,
+            ballots=0,
+            endorsements=0,
+            reason=str(error),
+            command=command,
+        )
+    return Verification(
+        is_verified=True,
+        checks=list(found.checks),
+        ballots=found.ballots,
+        endorsements=len(found.endorsers),
+        reason=None,
+        command=command,
+    )

@@ -16,7 +16,7 @@ from tests.service.gateway.test_application import (
     serve_embedded,
 )
 
-from dppp.service.gateway.admission import MOST_AT_ONCE
+from dppp.service.gateway.middleware import MOST_AT_ONCE
 
 
 @pytest.fixture
