@@ -196,7 +196,7 @@ def create_federation(
     key: DealtKey | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
 ) -> Parties:
-    """Key ceremony, task, ledgers and roles, one teacher a model.
+    """Key ceremony, task, ledgers and roles, one teacher per model.
 
     A teacher for whom no ledger is given keeps one in memory.
     """
@@ -208,54 +208,67 @@ def create_federation(
     # The aggregator and every teacher: a signing key; its public half goes into the task.
     aggregator_key = Ed25519PrivateKey.generate()
     signing_keys = [Ed25519PrivateKey.generate() for _ in range(trust.teachers)]
-    entries = [
-        TeacherEntry(
-            name=f"teacher {index}", signing_key=signing_key.public_key().public_bytes_raw()
-        )
-        for index, signing_key in enumerate(signing_keys, start=1)
-    ]
     task = agree(
         name=name,
         data_id=data_id,
         class_names=class_names,
         features=features,
-        teachers=entries,
-        aggregator_key=aggregator_key.public_key().public_bytes_raw(),
+        teachers=[
+            TeacherEntry(name=f"teacher {index}", signing_key=_public_half(signing_key))
+            for index, signing_key in enumerate(signing_keys, start=1)
+        ],
+        aggregator_key=_public_half(aggregator_key),
         certificate=certificate,
         public=key.public,
         abstain_below=abstain_below,
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
-    table = BlindingTable(key.public)
-    given = ledgers or {}
     accepted = {
-        index: _accept(task, given.get(index) or Ledger.create(MemoryStore(), teacher=entry.name))
-        for index, entry in enumerate(entries, start=1)
-    }
-    teachers = {
-        index: Teacher(
-            index=index,
-            task=task,
-            public=key.public,
-            key_share=key.shares[index - 1],
-            signer=signer_of(signing_keys[index - 1]),
-            ledger=accepted[index],
-            predict=model,
-            draw_blinding=lambda: table.draw(os.urandom),
-        )
-        for index, model in enumerate(models, start=1)
+        index: _accept(task, (ledgers or {}).get(index) or _ledger_in_memory(entry.name))
+        for index, entry in enumerate(task.teachers, start=1)
     }
     signer = signer_of(aggregator_key)
     return Parties(
         task=task,
         key=key,
-        teachers=teachers,
+        teachers=_make_teachers(task, key, signing_keys, accepted, models),
         ledgers=accepted,
         aggregator=Aggregator(
             task=task, public=key.public, signer=signer, store=MemoryBatchStore()
         ),
         aggregator_signer=signer,
     )
+
+
+def _make_teachers(
+    task: Task,
+    key: DealtKey,
+    signing_keys: Sequence[Ed25519PrivateKey],
+    ledgers: Mapping[int, Ledger],
+    models: Sequence[Predict],
+) -> dict[int, Teacher]:
+    table = BlindingTable(key.public)
+    return {
+        index: Teacher(
+            index=index,
+            task=task,
+            public=key.public,
+            key_share=key.shares[index - 1],
+            signer=signer_of(signing_keys[index - 1]),
+            ledger=ledgers[index],
+            predict=model,
+            draw_blinding=lambda: table.draw(os.urandom),
+        )
+        for index, model in enumerate(models, start=1)
+    }
+
+
+def _ledger_in_memory(teacher: str) -> Ledger:
+    return Ledger.create(MemoryStore(), teacher=teacher)
+
+
+def _public_half(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes_raw()
 
 
 def _accept(task: Task, ledger: Ledger) -> Ledger:
