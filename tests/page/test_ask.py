@@ -43,7 +43,7 @@ def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Bro
         spread = math.sqrt(
             certificate(30).noise.variance * TEACHERS / certificate(30).trust.honest_shares
         )
-        expect(page.locator("#answer-body")).to_contain_text(f"by about ±{spread:.3g}")
+        expect(page.locator("#answer-body")).to_contain_text(f"noise, about ±{spread:.3g}")
         keep_screenshot(page, "ask")
         page.click("nav a[href='#live']")
         expect(before).to_have_text("29")

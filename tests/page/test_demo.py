@@ -1,4 +1,4 @@
-"""`dppp demo --web --data digits` as a person meets it; the README's pictures are made here."""
+"""`dppp demo --web --data digits` as a person meets it; makes the pictures of docs/usage.md."""
 
 import pytest
 from playwright.sync_api import Browser, expect

@@ -59,5 +59,5 @@ def test_noise_that_would_drown_the_votes_is_said_in_words(plan_page: Page) -> N
     set_sliders(plan_page, epsilon="0.1")
     set_sliders(plan_page, queries="1,000")
     expect(plan_page.locator("#family-skellam-exact")).to_contain_text("drown")
-    expect(plan_page.locator("#plan-best")).to_contain_text("No noise")
+    expect(plan_page.locator("#plan-best")).to_contain_text("Every noise tried here")
     expect(plan_page.locator("#family-binomial-paper")).to_contain_text("drowned in noise")

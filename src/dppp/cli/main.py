@@ -1,6 +1,6 @@
 """The `dppp` command: registers every command and turns failures into one line and an exit code.
 
-Exit codes (DESIGN.md, section 7): 0 done, 2 bad input, 1 refused or failed.
+Exit codes: 0 done, 2 bad input, 1 refused or failed.
 """
 
 import sys

@@ -52,7 +52,7 @@ _TEACHER_STEPS = 1_000
 """Numbers of teachers are told apart up to one part in this many."""
 
 _FEW_QUERIES = 10
-"""From here on Skellam is as good as Pólya (DESIGN.md, section 5), and quicker to calibrate."""
+"""From here on Skellam is as good as Pólya (docs/privacy.md, section 3), and is found sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Outlook:
     """The noise drowns the votes: it might as well be guessed."""
 
     def to_json(self) -> dict[str, object]:
-        """Names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -98,7 +98,7 @@ class Plan:
         return "label" if is_known else "plurality"
 
     def to_json(self) -> dict[str, object]:
-        """Names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         margin = self.votes.margin if isinstance(self.votes, ExpectedMargin) else None
         return {
             "teachers": self.trust.teachers,

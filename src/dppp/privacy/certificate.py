@@ -71,7 +71,7 @@ class Certificate:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {
             "noise": self.noise.name,
             "calibration": self.calibration,

@@ -107,7 +107,7 @@ def sampling_table(noise: Noise) -> SamplingTable:
 
 
 def sampling_delta(noise: Noise, *, epsilon: float, queries: int, classes: int) -> float:
-    """What bounded, rounded sampling adds to δ (DESIGN.md, section 5).
+    """What bounded, rounded sampling adds to δ (docs/privacy.md, section 2).
 
     Every honest share of every class and query may be off by the table's distance; two neighbouring
     inputs both are, and the second enters multiplied by e^ε.

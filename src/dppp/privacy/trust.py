@@ -1,4 +1,4 @@
-"""Who may misbehave, and what follows from it (DESIGN.md, section 4).
+"""Who may misbehave, and what follows from it (docs/privacy.md, section 1).
 
 N teachers, of whom up to C pool all they know with the aggregator and up to D vanish in any query,
 both at once. Noise, quorum and decryption threshold follow from these three numbers; every party

@@ -80,7 +80,7 @@ class Budget:
         return f"ε = {self.epsilon:.10g}, δ = {self.delta:.10g}"
 
     def to_json(self) -> dict[str, float]:
-        """The names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
 

@@ -24,7 +24,7 @@ class TaskSummary:
         return self.queries - self.answered
 
     def to_json(self) -> dict[str, object]:
-        """The names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {
             "task_id": self.task_id.hex(),
             "queries": self.queries,
@@ -51,7 +51,7 @@ class DataSummary:
         return self.cap.minus(self.reserved)
 
     def to_json(self) -> dict[str, object]:
-        """The names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {
             "data_id": self.data_id,
             "cap": self.cap.to_json(),
@@ -70,7 +70,7 @@ class Summary:
     data: tuple[DataSummary, ...]
 
     def to_json(self) -> dict[str, object]:
-        """The names of DESIGN.md, section 7."""
+        """The names that `--json` prints."""
         return {
             "teacher": self.teacher,
             "head": {"index": self.head.index, "hash": self.head.hash.hex()},

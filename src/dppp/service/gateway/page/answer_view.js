@@ -1,4 +1,4 @@
-// The answer: label, noisy counts, the price before and after; or a polite no.
+// The answer: label, noisy counts, the price before and after; or why there is none.
 
 import { countBars, flagOf, marginWords } from "./bars.js";
 import { columnCsv } from "./csv.js";
@@ -36,11 +36,11 @@ export function drawAnswer(task, labels, state, before, after) {
   byId("answer").hidden = false;
 }
 
-// How far a count may be from the votes, so that nobody takes a lead of two for a sure thing.
+// How far a count may be from the votes, so that nobody takes a lead of two for certain.
 function noiseWords(task) {
   const honest = task.teachers - task.colluders - task.dropouts;
   const spread = Math.sqrt((task.variance * task.teachers) / honest);
-  return `Counts are votes of ${several(task.teachers, "teacher")} and their noise, which moves each by about ±${figure(spread)}.`;
+  return `Each count is the votes of ${several(task.teachers, "teacher")} plus their noise, about ±${figure(spread)}.`;
 }
 
 function answerNode(classes, answer, isBig) {
@@ -85,8 +85,8 @@ function linksOf(labels, state, isSingle) {
 }
 
 const NEXT = {
-  403: "The budget protects the people in the teachers' data, so nobody can add to it here. Rows that were released before stay free; for more, the parties agree on a new task.",
-  410: "Ask again when the teachers are back; it will be charged anew.",
+  403: "The budget protects the people in the teachers' data, so nobody can add to it here. Rows that were released before stay free. For more, the parties must agree on a new task.",
+  410: "Ask again when the teachers are back; it will be charged again.",
   503: "Ask again in half a minute.",
 };
 

@@ -75,7 +75,7 @@ async function askFor(task, rows) {
 const patiently = (ask) =>
   untilAnswered(ask, (why) => setText(byId("ask-status"), `${why}; trying again. What was asked is not lost.`));
 
-// With a key of its own: what is sent twice is charged once.
+// Under its own key: what is sent twice is charged once.
 function send(rows) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return patiently(() => post("/api/batches", { rows }, { "Idempotency-Key": key }));

@@ -1,4 +1,4 @@
-// What is spent and left, as the gateway said last: asked anew when a batch ends, not at every stroke of a pen.
+// What is spent and left, as the gateway last said: asked again when a batch ends, not at every stroke of the pen.
 
 import { get } from "./gateway.js";
 

@@ -15,6 +15,6 @@ export function drawBudget(budget) {
   setText(
     byId("budget-line"),
     `At δ = ${chance(budget.delta)}. You spent ${several(budget.yours, "query", "queries")}; ` +
-      `${whole(budget.left)} of all are left, ${whole(budget.left_to_you)} to you.`,
+      `${whole(budget.left)} are left in all, ${whole(budget.left_to_you)} for you.`,
   );
 }

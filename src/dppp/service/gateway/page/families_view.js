@@ -1,4 +1,4 @@
-// One block a family of noise: accuracy as a bar, variance, and δ promised against delivered.
+// One block per family of noise: accuracy as a bar, variance, and δ promised against delivered.
 
 import { byId, make, setPart } from "./dom.js";
 import { FAMILIES } from "./plan_terms.js";
@@ -32,14 +32,14 @@ function plannedNodes(found) {
   const limit = make("i");
   limit.style.setProperty("--at", String(Math.min(found.accuracy_without_noise, 0.995)));
   const bar = make("div", { class: "track", role: "img", "aria-label": accuracyWords(found) }, fill, limit);
-  const variance = make("p", { text: `variance ${figure(found.variance)} of the honest shares, ${figure(found.tally_variance)} in a tally of all` });
+  const variance = make("p", { text: `variance ${figure(found.variance)} from the honest shares, ${figure(found.tally_variance)} when all teachers vote` });
   return [bar, variance, found.calibration === "paper" ? promiseNode(found) : make("p", { text: deltaWords(found) })];
 }
 
 const deltaWords = (found) => `δ promised ${chance(found.promised_delta)}, delivered ${chance(found.exact_delta)}`;
 
 function promiseNode(found) {
-  if (found.exact_delta === null) return make("p", { text: "δ delivered: far below the promise, with noise far beyond need" });
+  if (found.exact_delta === null) return make("p", { text: "δ delivered: far below the promise, with far more noise than needed" });
   const node = make("div", { class: "promise" });
   for (const [word, delta] of [["promised", found.promised_delta], ["delivered", found.exact_delta]]) {
     const fill = make("span");

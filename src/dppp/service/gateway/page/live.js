@@ -1,4 +1,4 @@
-// The live view: one stream of events, and what has to be asked anew when a batch ends.
+// The live view: one stream of events, and what has to be asked again when a batch ends.
 
 import { askBudget, lastBudget } from "./budget.js";
 import { byId, setData, setText } from "./dom.js";

@@ -21,7 +21,7 @@ export class LiveState {
     this.teachers = new Map(views.map((view) => [view.teacher, view]));
   }
 
-  // Returns whether a batch came to its end, so that budget and releases have changed.
+  // Returns whether a batch ended, so that budget and releases have changed.
   apply(event) {
     this.events += 1;
     if (event.kind === "teacher") {

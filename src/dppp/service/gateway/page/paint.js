@@ -1,4 +1,4 @@
-// However many events come, every part of the page is drawn at most once a frame.
+// However many events come, every part of the page is drawn at most once per frame.
 
 const waiting = new Set();
 let isAsked = false;

@@ -54,7 +54,7 @@ function addSlider(slider, task) {
 
 const values = (sliders) => Object.fromEntries(sliders.map((slider) => [slider.name, slider.value()]));
 
-// Colluders and dropouts beyond a half of the teachers make no sense.
+// Colluders and dropouts past half of the teachers make no sense.
 function limitTrust(sliders) {
   const { teachers } = values(sliders);
   for (const slider of sliders.filter((each) => ["colluders", "dropouts"].includes(each.name))) {
@@ -98,5 +98,5 @@ async function askAll(question, signal) {
       }
     }),
   );
-  if (!signal.aborted) drawBest(found, "No noise tried here keeps this promise and leaves the votes audible.");
+  if (!signal.aborted) drawBest(found, "Every noise tried here breaks this promise or drowns the votes.");
 }

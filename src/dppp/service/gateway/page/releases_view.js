@@ -21,7 +21,7 @@ export function drawReleases(classes, batches) {
 
 function releaseNode(classes, batch) {
   const { state } = batch;
-  const price = state.charged ? `${several(state.charged, "query", "queries")} charged` : "free: known before";
+  const price = state.charged ? `${several(state.charged, "query", "queries")} charged` : "free: released before";
   return make(
     "li",
     { class: "release", "data-stage": state.stage },

@@ -1,4 +1,4 @@
-// A function that may be wanted a thousand times a second and runs once in a while.
+// A function that may be wanted a thousand times per second and runs once in a while.
 
 export function atMostEvery(milliseconds, work) {
   let isRunning = false;
