@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dppp.benchmarks import peers, whole_run
-from dppp.benchmarks.plot import plot_steps
 from dppp.benchmarks.report import run_benchmark
+from dppp.benchmarks.steps import plot_steps
 from dppp.benchmarks.workload import Workload
 from dppp.errors import DpppError, InputError
 

@@ -114,11 +114,11 @@ def test_check_refuses_an_old_file_put_back(path: Path) -> None:
 def test_what_is_no_ledger_is_bad_input(path: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello " * 100)
     for command in ("show", "check"):
-        assert_refused(2, "no dppp ledger", run_dppp(f"ledger {command} {tmp_path / 'text'}"))
+        assert_refused(2, "not a dppp ledger", run_dppp(f"ledger {command} {tmp_path / 'text'}"))
         assert_refused(2, "there is no file", run_dppp(f"ledger {command} {tmp_path / 'none'}"))
         assert_refused(2, "there is no file", run_dppp(f"ledger {command} {tmp_path}"))
     bad_head = f"ledger check {path} --remembered {tmp_path / 'text'}"
-    assert_refused(2, "no head file", run_dppp(bad_head))
+    assert_refused(2, "not a head file", run_dppp(bad_head))
     no_head = f"ledger check {path} --remembered {tmp_path / 'none'}"
     assert_refused(2, "there is no file", run_dppp(no_head))
 

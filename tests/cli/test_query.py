@@ -30,7 +30,7 @@ from dppp.service.gateway.embedded import Embedded, embed_gateway
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.schemas import TaskTerms
-from dppp.service.querier.asking import GatewayConnection
+from dppp.service.querier.connection import GatewayConnection
 
 Served = tuple[str, Embedded]
 ROWS = [[1, 1], [0, 2], [2, 3], [1, 4], [0, 5]]
@@ -105,7 +105,7 @@ def test_an_unfinished_query_with_other_rows_is_refused_until_its_file_is_remove
     parts.write_text('{"digest": "of other rows", "parts": [[0, 5, "key"]]}', encoding="utf-8")
     assert_refused(2, "belongs to other rows", run_dppp(command(served, table)))
     parts.write_text("not JSON", encoding="utf-8")
-    assert_refused(2, "remove it to start anew", run_dppp(command(served, table)))
+    assert_refused(2, "remove it to start again", run_dppp(command(served, table)))
     assert spent(served) == 0
     parts.unlink()
     assert json_of(command(served, table))["rows"] == len(ROWS)

@@ -8,8 +8,12 @@ import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
 from dppp.cli import reproduce as command
-from dppp.experiments import curves, ensembles, everything, overhead, reproduce, skew
+from dppp.experiments import report as whole_report
+from dppp.experiments import reproduce, skew
+from dppp.experiments.accuracy import curves
+from dppp.experiments.costs import overhead
 from dppp.experiments.reproduce import reproduce_overhead
+from dppp.experiments.teachers import ensembles
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +56,13 @@ def test_accuracy_against_delta_says_whether_epsilon_matters_more(tmp_path, few_
         f"reproduce accuracy-delta --dataset breast-cancer --out {tmp_path} --repetitions 3"
     )
     assert result.returncode == 0, result.stderr
-    assert "ε moves accuracy by so much, and δ at ε = 0.5:" in " ".join(result.stdout.split())
+    assert "How far ε moves accuracy, and δ at ε = 0.5:" in " ".join(result.stdout.split())
     assert (tmp_path / "accuracy-delta-breast-cancer.png").is_file()
 
 
 def test_all_makes_one_report_that_needs_no_other_file(tmp_path, monkeypatch, few_epsilons):
     small = lambda out: reproduce_overhead(out, teachers=(4,), modulus_bits=(1024,))  # noqa: E731
-    monkeypatch.setattr(everything, "reproduce_overhead", small)
+    monkeypatch.setattr(whole_report, "reproduce_overhead", small)
     found = json_of(
         f"reproduce all --dataset breast-cancer --out {tmp_path} --repetitions 2 --no-encrypted"
     )
@@ -71,7 +75,7 @@ def test_all_makes_one_report_that_needs_no_other_file(tmp_path, monkeypatch, fe
 
 
 def test_a_point_that_disagrees_fails_the_command(tmp_path, monkeypatch, few_epsilons):
-    from dppp.experiments import encrypted
+    from dppp.experiments.accuracy import encrypted
 
     monkeypatch.setattr(encrypted, "is_likely_number", lambda *_: False)
     options = f"--dataset breast-cancer --out {tmp_path} --repetitions 2 --json"
@@ -97,7 +101,7 @@ def test_what_cannot_be_reproduced_is_one_line_and_code_2(tmp_path, arguments, w
 
 
 def test_a_dataset_that_is_nowhere_says_where_to_put_it(tmp_path, monkeypatch):
-    from dppp.experiments import nsl_kdd
+    from dppp.experiments.datasets import nsl_kdd
 
     monkeypatch.setenv("DPPP_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("DPPP_CACHE", str(tmp_path / "cache"))

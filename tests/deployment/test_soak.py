@@ -21,7 +21,7 @@ import pytest
 from tests.deployment.running import DROPOUTS, TEACHERS, Running, make_federation, rows, run
 from tests.left_out import need_program
 
-from dppp.benchmarks.process_use import resident_megabytes
+from dppp.benchmarks.deployment.process_use import resident_megabytes
 from dppp.privacy.ledger.records import Charge, decode_record
 from dppp.protocol.messages import Ballot, BallotList
 from dppp.protocol.transcript import Transcript, verify_transcript

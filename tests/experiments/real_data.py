@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dppp.experiments.datasets import DATA_VARIABLE, DataFile
+from dppp.experiments.datasets.files import DATA_VARIABLE, DataFile
 
 
 def need_data(*files: DataFile) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dppp.experiments.stored_votes import StoredVotes
+from dppp.experiments.teachers.stored_votes import StoredVotes
 
 
 def made_up_votes(*, teachers, records, classes, right=0.8, seed=0, dataset="breast-cancer"):

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from tests.experiments.test_svm_teachers import connections
+from tests.experiments.teachers.test_svm import connections
 
 from dppp.errors import InputError
-from dppp.experiments.nsl_kdd import NslKdd
-from dppp.experiments.shows import shows_skew
-from dppp.experiments.skew import draw_skew, measure_skew, rows_of, silenced
-from dppp.experiments.skew_split import split_skewed, teacher_sizes
-from dppp.experiments.skewed_teachers import SkewRecipe, vote_on_skewed_connections
-from dppp.experiments.stored_votes import NO_VOTE
+from dppp.experiments.datasets.nsl_kdd import NslKdd
+from dppp.experiments.skew import draw_skew, measure_skew, rows_of, silenced, summarise_skew
 from dppp.experiments.tables import write_table
+from dppp.experiments.teachers.stored_votes import NO_VOTE
+from dppp.experiments.teachers.svm import vote_on_skewed_connections
+from dppp.experiments.teachers.uneven_split import SkewRecipe, split_skewed, teacher_sizes
 
 LABELS = np.repeat(np.arange(5), 400).astype(np.uint8)
 
@@ -81,6 +80,6 @@ def test_rows_are_certified_with_and_without_the_remedy(found, tmp_path):
     ]  # fmt: skip
     assert [row.certified for row in rows] == [False, True, False, True]
     assert rows[0].silent == 0 < rows[2].silent
-    assert "α = 0.1. nsl-kdd-20, equal sizes" in shows_skew(rows)
+    assert "α = 0.1. nsl-kdd-20, equal sizes" in summarise_skew(rows)
     assert len(write_table(rows, tmp_path / "skew.csv").read_text().splitlines()) == 5
     assert draw_skew(rows, tmp_path / "skew.png").stat().st_size > 5_000

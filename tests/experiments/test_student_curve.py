@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from dppp.errors import InputError
-from dppp.experiments.mnist_features import deskew, gradient_histograms, public_features
+from dppp.experiments.datasets.mnist_features import deskew, gradient_histograms, public_features
 from dppp.experiments.student_curve import (
     Ensemble,
     Method,

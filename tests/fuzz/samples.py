@@ -51,7 +51,7 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
 from dppp.service.broker.frames import PIECE_BYTES, Reassembly, read_frame, split_message
-from dppp.service.ceremony.authority import require_certificate
+from dppp.service.ceremony.authority import require_tls_certificate
 from dppp.service.ceremony.federation_file import FederationFile
 from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.ceremony.nkey import public_nkey
@@ -381,8 +381,8 @@ def _ceremony() -> tuple[Decoder, ...]:
         ),
         Decoder(
             "certificate",
-            federation.teachers[0].certificate.encode("ascii"),
-            lambda data: require_certificate(
+            federation.teachers[0].tls_certificate.encode("ascii"),
+            lambda data: require_tls_certificate(
                 data.decode("utf-8", "replace"), request.identity, federation.authority
             ),
         ),

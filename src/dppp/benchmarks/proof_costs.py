@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from gmpy2 import mpz
 
-from dppp.benchmarks.clock import time_once
 from dppp.benchmarks.workload import Workload
+from dppp.experiments.costs.processor_time import time_once
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.encryption import Ciphertext, add_ballots, encrypt
 from dppp.paillier.keys import PublicKey

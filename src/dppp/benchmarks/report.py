@@ -1,12 +1,12 @@
-"""The benchmark as one object: what `dppp bench --json` prints."""
+"""The benchmark as one object: what `dppp bench --json` prints. Used by `dppp bench`."""
 
+import resource
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import gmpy2
+import numpy as np
 
-from dppp.benchmarks.clock import fastest
-from dppp.benchmarks.paper_as_written import run_paper
 from dppp.benchmarks.peers import measure_peers
 from dppp.benchmarks.proof_costs import ProofCosts, measure_proofs
 from dppp.benchmarks.steps import measure_steps, root_step
@@ -14,6 +14,9 @@ from dppp.benchmarks.supplied_powers import TEACHERS as SHARE_TEACHERS
 from dppp.benchmarks.supplied_powers import measure_supplied_powers
 from dppp.benchmarks.whole_run import Costs, make_ballot, run_batch
 from dppp.benchmarks.workload import Workload
+from dppp.experiments.costs.paper_protocol import run_paper
+from dppp.experiments.costs.processor_time import fastest, time_once
+from dppp.experiments.costs.whole_federation import run_federation
 from dppp.paillier.arithmetic.modexp import load_libcrypto, power_secret
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, make_primes
@@ -21,10 +24,17 @@ from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import encrypt
 from dppp.paillier.keys import Decryption
 from dppp.paillier.randomness import random_below, system_random
+from dppp.privacy.noise import Skellam
+from dppp.privacy.sampling import sampling_table
+from dppp.protocol.messages import BatchRequest
+from dppp.protocol.transcript import verify_transcript
 
 PROOF_BATCHES = (50, 500, 5000)
 SCALING_TEACHERS = (100, 1000)
+SAMPLING_VARIANCE = 1801.0
+"""Skellam at ε = 0.05, δ = 1e-3 for one query, all of it in one share."""
 _REPEATS = 12
+_SAMPLING_REPEATS = 5
 Primes = tuple[gmpy2.mpz, gmpy2.mpz]
 
 
@@ -43,7 +53,7 @@ def run_benchmark(
     table = BlindingTable(key.public)
     costs = run_batch(workload, key, table)
     paper_key = replace(workload, s=1).deal(primes, Decryption.PAPER)
-    paper = run_paper(workload, paper_key)
+    paper = run_paper(paper_key, workload.draw_entries(1)[:, 0].tolist())
     paper_ms = 1e3 * workload.classes * paper.costs.everyone
     result = _head(workload, key, table) | _costs(workload, costs, paper_ms)
     proofs = [
@@ -67,6 +77,58 @@ def run_benchmark(
     if with_peers:
         result["peers"] = measure_peers(workload, primes, _everyone_ms(workload, costs))
     return result
+
+
+def measure_federation(workload: Workload) -> dict[str, object]:
+    """One batch of a whole embedded federation: every role, hardened, real messages."""
+    run = run_federation(
+        teachers=workload.teachers,
+        classes=workload.classes,
+        labels=workload.labels,
+        modulus_bits=workload.modulus_bits,
+        s=workload.s,
+    )
+    assert run.outcome.transcript is not None, "every input is new"
+    transcript = run.outcome.transcript.to_bytes()
+    _, verified = time_once(lambda: verify_transcript(transcript, insecure_testing=True))
+    ballots = run.meter.rounds[BatchRequest.KIND].cpu_seconds
+    teachers = run.meter.teachers_cpu_seconds
+    steps = {
+        "ballots": ballots,
+        "list checks and shares": teachers - ballots,
+        "aggregator": run.cpu_seconds - teachers,
+    }
+    return {
+        "federation_teachers": workload.teachers,
+        "federation_queries": workload.labels,
+        "federation_classes": workload.classes,
+        "federation_cpu_seconds": run.cpu_seconds,
+        "federation_cpu_ms_per_label": 1000 * run.cpu_seconds / workload.labels,
+        "federation_steps": {name: seconds / run.cpu_seconds for name, seconds in steps.items()},
+        "federation_verify_cpu_seconds": verified,
+        "federation_transcript_bytes": len(transcript),
+        "federation_peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def measure_sampling(draws: int = 1_000_000) -> dict[str, float]:
+    """How fast noise shares are drawn, against numpy's own generator, which is not secure."""
+    table = sampling_table(Skellam(share_variance=SAMPLING_VARIANCE))
+    generator = np.random.default_rng()  # the yardstick, never used for noise
+    mean = SAMPLING_VARIANCE / 2
+    ours, numpys = fastest(
+        (
+            lambda: table.draw(draws),
+            lambda: generator.poisson(mean, draws) - generator.poisson(mean, draws),
+        ),
+        _SAMPLING_REPEATS,
+    )
+    return {
+        "sampling_variance": SAMPLING_VARIANCE,
+        "samples_per_second": draws / ours,
+        "numpy_samples_per_second": draws / numpys,
+        "sampling_over_numpy": numpys / ours,
+    }
 
 
 def share_over_modexp(key: DealtKey) -> float:

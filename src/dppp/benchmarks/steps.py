@@ -1,19 +1,20 @@
 """From the paper to this package, one idea at a time: what each gained.
 
 Every step decrypts a real tally and its sum is checked. Costs are processor milliseconds of all
-parties for one label.
+parties for one label. Used by `dppp bench --steps` and `--plot`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import gmpy2
 from gmpy2 import mpz
 
-from dppp.benchmarks.clock import time_once
-from dppp.benchmarks.paper_as_written import PaperRun
 from dppp.benchmarks.whole_run import Costs
 from dppp.benchmarks.workload import Workload
-from dppp.errors import DpppError
+from dppp.errors import DpppError, InputError, MissingExtraError
+from dppp.experiments.costs.paper_protocol import PaperRun
+from dppp.experiments.costs.processor_time import time_once
 from dppp.paillier.arithmetic.lagrange import interpolate
 from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.blinding import BlindingTable
@@ -34,7 +35,7 @@ def measure_steps(workload: Workload, key: DealtKey, run: PaperRun) -> list[dict
     pippenger = _checked(run, lambda: paper.combine(key.public, run.subset, run.shares))
     smallest = _smallest_denominators(key, run)
     rows = (
-        ("paper", "as written, one ciphertext a class", workload.classes * costs.everyone),
+        ("paper", "as written, one ciphertext per class", workload.classes * costs.everyone),
         ("packing", "classes and labels share a ciphertext", costs.everyone / per_ciphertext),
         (
             "fixed base",
@@ -62,6 +63,35 @@ def root_step(workload: Workload, costs: Costs) -> dict[str, object]:
         "what": "shares modulo n, opened by a root",
         "ms": 1e3 * costs.everyone / workload.labels,
     }
+
+
+def plot_steps(result: Mapping[str, object], path: Path) -> None:
+    """Bars of processor milliseconds per label, one for each step, on a logarithmic scale."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra that few commands need
+    except ImportError as error:
+        raise MissingExtraError(
+            "the plot needs matplotlib; install dppp with the extra 'experiments'"
+        ) from error
+    steps = result["steps"]
+    if not isinstance(steps, list):
+        raise InputError("there are no steps to plot; measure them with --steps")
+    names = [step["step"] for step in steps]
+    milliseconds = [step["ms"] for step in steps]
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    bars = axes.barh(names, milliseconds, color="#2f6f9f")
+    axes.bar_label(bars, labels=[f"{value:,.0f}" for value in milliseconds], padding=3)
+    axes.set_xscale("log")
+    axes.invert_yaxis()
+    axes.set_xlim(left=1, right=8 * max(milliseconds))
+    axes.set_xlabel("processor milliseconds per label, all parties")
+    axes.set_title(
+        f"{result['teachers']} teachers, {result['classes']} classes, "
+        f"{result['modulus_bits']} bits, batches of {result['labels']} labels"
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130)
 
 
 def _short_encryption(public: PublicKey) -> float:

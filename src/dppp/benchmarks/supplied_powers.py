@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from gmpy2 import mpz
 
-from dppp.benchmarks.clock import fastest
 from dppp.benchmarks.proof_costs import ProofCosts
 from dppp.benchmarks.workload import Workload
 from dppp.errors import ProofError
+from dppp.experiments.costs.processor_time import fastest
 from dppp.paillier.arithmetic.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.arithmetic.modexp import power_public, power_secret
 from dppp.paillier.arithmetic.multiexp import multiply_powers

@@ -8,9 +8,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dppp.benchmarks.clock import time_once
 from dppp.benchmarks.workload import Workload
 from dppp.errors import DpppError
+from dppp.experiments.costs.processor_time import time_once
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption.combination import open_tallies

@@ -24,7 +24,7 @@ _SHOWN = {
     "list_bytes_per_label": "bytes of the ballot list a teacher receives",
     "share_over_modexp": "share over one constant-time exponentiation",
     "table_megabytes": "MB of tables",
-    "samples_per_second": "noise shares drawn a second on one core",
+    "samples_per_second": "noise shares drawn per second on one core",
     "sampling_over_numpy": "times as fast as numpy's generator, which is not secure",
 }
 _SHOWN_OF_A_FEDERATION = {
@@ -70,10 +70,12 @@ def bench(
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)
         return
-    from dppp.benchmarks.federation import measure_federation  # noqa: PLC0415
-    from dppp.benchmarks.plot import plot_steps  # noqa: PLC0415
-    from dppp.benchmarks.report import run_benchmark  # noqa: PLC0415
-    from dppp.benchmarks.sampling import measure_sampling  # noqa: PLC0415
+    from dppp.benchmarks.report import (  # noqa: PLC0415
+        measure_federation,
+        measure_sampling,
+        run_benchmark,
+    )
+    from dppp.benchmarks.steps import plot_steps  # noqa: PLC0415
 
     workload = Workload(
         teachers=teachers,
@@ -95,9 +97,7 @@ def bench(
     result = run_benchmark(workload, with_steps=steps or plot is not None, with_peers=peers)
     result |= measure_sampling()
     if federation:
-        result |= measure_federation(
-            teachers=teachers, queries=labels, classes=classes, modulus_bits=modulus_bits, s=s
-        )
+        result |= measure_federation(workload)
     if plot is not None:
         plot_steps(result, plot)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
@@ -106,13 +106,13 @@ def bench(
 def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None:
     require_service()
     require_scikit_learn()
-    from dppp.benchmarks.deployment import Load, measure_deployment  # noqa: PLC0415
+    from dppp.benchmarks.deployment.measurement import Load, measure_deployment  # noqa: PLC0415
     from dppp.service.local.processes import find_nats_server  # noqa: PLC0415
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty; choose another folder")
-    logging.disable(logging.WARNING)  # the benchmark hangs up on the broker, and says so many times
+    logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
     result = measure_deployment(folder, Load(**load, alone=load["singles"] // 10))
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
 

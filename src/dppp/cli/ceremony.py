@@ -241,11 +241,11 @@ def federation(
     """Anybody: what a federation file says, checked, its hash, and when certificates end."""
     require_service()
     from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
-    from dppp.service.ceremony.home import CERTIFICATE, Home  # noqa: PLC0415
+    from dppp.service.ceremony.home import TLS_CERTIFICATE, Home  # noqa: PLC0415
 
     found = read_federation(file, None)
-    is_in_home = (file.parent / CERTIFICATE).exists()
-    end = Home(folder=file.parent).certificate().not_valid_after_utc if is_in_home else None
+    is_in_home = (file.parent / TLS_CERTIFICATE).exists()
+    end = Home(folder=file.parent).tls_certificate().not_valid_after_utc if is_in_home else None
     result = describe_federation(found, end)
     emit(result, as_json=as_json, show=lambda console: show_federation(console, found, end))
 

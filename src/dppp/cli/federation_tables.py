@@ -33,7 +33,7 @@ def describe_federation(
         "modulus_bits": public.modulus_bits,
         "s": public.s,
         "certificate": task.certificate.to_json(),
-        "certificates_dealt_until": federation.certificates_end.isoformat(),
+        "certificates_dealt_until": federation.tls_certificates_end.isoformat(),
         "authority_valid_until": federation.authority_end.isoformat(),
         "own_certificate_valid_until": None if own_end is None else own_end.isoformat(),
     }
@@ -73,7 +73,7 @@ def show_federation(
         ("broker", f"{federation.broker.name} at {', '.join(federation.broker.hosts)}"),
         (
             "certificates",
-            f"as dealt valid until {federation.certificates_end:%Y-%m-%d}, authority until "
+            f"as dealt valid until {federation.tls_certificates_end:%Y-%m-%d}, authority until "
             f"{federation.authority_end:%Y-%m-%d}",
         ),
     ]

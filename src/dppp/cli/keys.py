@@ -146,7 +146,7 @@ def inspect_key(
     if data.startswith(b"dppp sealed share"):
         result = _inspect_share(data, passphrase_file, key_file)
     elif data.startswith(b"dppp share envelope"):
-        task_id, index, _ = read_envelope_header(data)
+        task_id, index = read_envelope_header(data)
         result = {"kind": "share of a federation", "task_id": task_id.hex(), "index": index}
     elif data.startswith(b"dppp public key"):
         result = {"kind": "public key"} | _describe(PublicKey.from_bytes(data))

@@ -22,13 +22,9 @@ from dppp.errors import GatewayError, InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
-    from dppp.service.querier.asking import (
-        AskedParts,
-        GatewayConnection,
-        Labelled,
-        Released,
-        SignedLabels,
-    )
+    from dppp.service.querier.asking import AskedParts, Released
+    from dppp.service.querier.connection import GatewayConnection, Labelled
+    from dppp.service.querier.signed_labels import SignedLabels
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
 
@@ -64,7 +60,7 @@ def query(
 ) -> None:
     """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
     require_service()
-    from dppp.service.querier.asking import GatewayConnection  # noqa: PLC0415
+    from dppp.service.querier.connection import GatewayConnection  # noqa: PLC0415
 
     keep = _Keep(
         receipts=receipts,
@@ -159,7 +155,8 @@ def _ask(
     is_fresh: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
-    from dppp.service.querier.asking import SignedLabels, ask_in_parts  # noqa: PLC0415
+    from dppp.service.querier.asking import ask_in_parts  # noqa: PLC0415
+    from dppp.service.querier.signed_labels import SignedLabels  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []

@@ -25,7 +25,7 @@ def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
     from dppp.service.ceremony.renewal import request_renewal  # noqa: PLC0415
 
     own = Home(folder=home)
-    ends = own.certificate().not_valid_after_utc
+    ends = own.tls_certificate().not_valid_after_utc
     made = request_renewal(own)
     result = {
         "home": str(home),

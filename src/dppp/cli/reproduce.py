@@ -52,7 +52,7 @@ def accuracy_epsilon(
     encrypted: EncryptionOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy of every framework against ε, with δ = 1e-3 a query."""
+    """Accuracy of every framework against ε, with δ = 1e-3 per query."""
     steps = _steps()
     _check(dataset, DATASETS, out, repetitions)
     with counted_progress(f"accuracy-epsilon {dataset}") as report:
@@ -76,7 +76,7 @@ def accuracy_delta(
     seed: SeedOption = SEED,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy of every framework against δ, at ε = 0.05 (Breast Cancer 0.5) a query."""
+    """Accuracy of every framework against δ, at ε = 0.05 (Breast Cancer 0.5) per query."""
     steps = _steps()
     _check(dataset, DATASETS, out, repetitions)
     with counted_progress(f"accuracy-delta {dataset}") as report:
@@ -151,7 +151,7 @@ def everything(
     """Everything, and one HTML report with figures, tables and text."""
     _steps()
     _check(dataset, DATASETS, out, repetitions)
-    from dppp.experiments.everything import reproduce_all  # noqa: PLC0415
+    from dppp.experiments.report import reproduce_all  # noqa: PLC0415
 
     with counted_progress("all") as report:
         made = reproduce_all(
@@ -202,7 +202,7 @@ def _finish(
 
 
 def _show(console: Console, made: "Artefact") -> None:
-    console.print(f"[bold]{made.command} {made.dataset or ''}[/bold]  {made.shows}")
+    console.print(f"[bold]{made.command} {made.dataset or ''}[/bold]  {made.summary}")
     if made.claims:
         true = sum(claim.holds for claim in made.claims)
         console.print(f"{true} of {len(made.claims)} claims of the paper hold; these do not:")

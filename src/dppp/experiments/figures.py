@@ -1,7 +1,8 @@
 """Figures like the paper's; curves without a certificate are dashed and hollow, and say so.
 
 Colours are those of Okabe and Ito, which people who confuse red and green can tell apart, lighter
-or darker where a curve has a sibling; every curve of a panel has a mark of its own too.
+or darker where a curve has a sibling; every curve of a panel has a mark of its own too. Used by all
+that draws a figure of the experiments.
 """
 
 import io
@@ -11,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dppp.errors import InputError
-from dppp.experiments.curve_comparison import Curve, curve, only_row
-from dppp.experiments.curves import Row
-from dppp.experiments.overhead import Overhead
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS
+from dppp.experiments.accuracy.curve_comparison import Curve, curve, only_row
+from dppp.experiments.accuracy.curves import Row
 
 BLUE, VERMILION = "#0072B2", "#D55E00"
-_WAYS = (("paper", "the paper's way", VERMILION, "s"), ("dppp", "dppp", BLUE, "o"))
 _GAMMA = {None: "", 1.0: ", γ = 1", 2 / 3: ", γ = 2/3"}
 _GAUSSIAN = "DPPP discrete Gaussian, paper"
 _TRUSTED = "PATE, Lap({}/ε), trusted aggregator"
@@ -80,7 +78,7 @@ def draw_accuracy(rows: Sequence[Row], title: str, *, against: str, path: Path) 
         draw_curve(axes, points, [getattr(row, against) for row in points], style)
     axes.set_xscale("log")
     name_axes(axes, title, {getattr(row, against) for row in rows} - {None})
-    axes.set_xlabel("ε a query" if against == "epsilon" else "δ a query")
+    axes.set_xlabel("ε per query" if against == "epsilon" else "δ per query")
     axes.set_ylabel("right labels, %")
     figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     return save(figure, path)
@@ -147,37 +145,3 @@ def save(figure: Any, path: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return path
-
-
-def draw_overhead(rows: Sequence[Overhead], path: Path) -> Path:
-    """Time and bytes against N, a line for each way and length of key."""
-    figure, panels = new_figure(8, 6.2, 2, 2)
-    titles = {
-        "teacher_cpu_ms": "a teacher, processor ms a label",
-        "aggregator_cpu_ms": "the aggregator, processor ms a label",
-        "teacher_sends_bytes": "a teacher sends, bytes a label",
-        "teacher_receives_bytes": "a teacher receives, bytes a label",
-    }
-    for axes, (name, title) in zip(panels.flat, titles.items(), strict=True):
-        _plot_overhead(axes, rows, name)
-        axes.set_yscale("log")
-        name_axes(axes, title, {row.teachers for row in rows})
-        axes.set_xlabel("teachers")
-    handles, labels = panels.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
-    return save(figure, path)
-
-
-def _plot_overhead(axes: Any, rows: Sequence[Overhead], name: str) -> None:
-    for way, words, colour, marker in _WAYS:
-        for bits in sorted({row.modulus_bits for row in rows}):
-            points = [row for row in rows if (row.way, row.modulus_bits) == (way, bits)]
-            axes.plot(
-                [row.teachers for row in points],
-                [getattr(row, name) for row in points],
-                color=colour,
-                linestyle=":" if bits < DEFAULT_MODULUS_BITS else "-",
-                marker=marker,
-                markersize=4,
-                label=f"{words}, {bits} bits",
-            )

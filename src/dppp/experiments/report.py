@@ -1,13 +1,25 @@
-"""One HTML file with every figure, table and checked claim; nothing outside it is needed."""
+"""All experiments, one after the other, in one HTML file that needs nothing outside it.
+
+Used by `dppp reproduce all`.
+"""
 
 import base64
 import html
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
-from dppp.experiments.claims import Claim
-from dppp.experiments.reproduce import Artefact
+from dppp.experiments.accuracy.claims import Claim
+from dppp.experiments.accuracy.curves import REPETITIONS, SEED, OnProgress, Row
+from dppp.experiments.reproduce import (
+    Artefact,
+    reproduce_delta,
+    reproduce_epsilon,
+    reproduce_overhead,
+    reproduce_skew,
+)
+from dppp.experiments.skew import RECIPES
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 66em; margin: 2em auto; padding: 0 1em; color: #222 }
@@ -20,11 +32,59 @@ td, th { border: 1px solid #ccc; padding: 2px 8px; text-align: left } th { backg
 
 _INTRODUCTION = """
 <p>Section VII of the paper, run again on stored votes. Every framework is in the table with its
-promise a query; <b>certified</b> means that the exact joint δ of the noise is within the promise.
+promise per query; <b>certified</b> means that the exact joint δ of the noise is within the promise.
 Dashed curves with hollow marks are <b>not certified</b>: their accuracy is not comparable, since
 part of the noise that the promise needs is missing. Accuracy is the mean over repetitions of the
 noise, ± its standard deviation, for one trained ensemble.</p>
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Everything:
+    """What every command made, and the report on it."""
+
+    artefacts: tuple[Artefact, ...]
+    report: Path
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "report": str(self.report),
+            "artefacts": [artefact.to_json() for artefact in self.artefacts],
+        }
+
+
+def reproduce_all(
+    datasets: Sequence[str],
+    out: Path,
+    *,
+    repetitions: int = REPETITIONS,
+    seed: int = SEED,
+    with_encryption: bool = True,
+    report: OnProgress = lambda *_: None,
+) -> Everything:
+    """Both curves of each dataset, overhead, skew where it is measured, and report.html."""
+    made: list[Artefact] = []
+    skewed = [dataset for dataset in datasets if dataset in RECIPES]
+    total = 2 * len(datasets) + 1 + bool(skewed)
+    for dataset in datasets:
+        report(len(made), total)
+        by_epsilon = reproduce_epsilon(
+            dataset, out, repetitions=repetitions, seed=seed, with_encryption=with_encryption
+        )
+        made.append(by_epsilon)
+        report(len(made), total)
+        rows = cast(Sequence[Row], by_epsilon.rows)
+        made.append(
+            reproduce_delta(dataset, out, repetitions=repetitions, seed=seed, by_epsilon=rows)
+        )
+    report(len(made), total)
+    made.append(reproduce_overhead(out))
+    if skewed:
+        report(len(made), total)
+        made.append(reproduce_skew(skewed, out, repetitions=repetitions, seed=seed))
+    report(total, total)
+    return Everything(artefacts=tuple(made), report=write_report(made, out / "report.html"))
 
 
 def write_report(artefacts: Sequence[Artefact], path: Path) -> Path:
@@ -43,7 +103,7 @@ def _section(artefact: Artefact) -> str:
     name = " ".join(filter(None, (artefact.command, artefact.dataset)))
     picture = base64.b64encode(artefact.figure.read_bytes()).decode("ascii")
     parts = [
-        f"<h2>{html.escape(name)}</h2><p>{html.escape(artefact.shows)}</p>",
+        f"<h2>{html.escape(name)}</h2><p>{html.escape(artefact.summary)}</p>",
         f"<img alt='{html.escape(name)}' src='data:image/png;base64,{picture}'>",
     ]
     if artefact.claims:

@@ -1,33 +1,40 @@
-"""The paper's evaluation, step by step: tables, figures and a line of what each shows.
+"""The paper's evaluation, step by step: tables, figures and a sentence that sums up each.
 
 Used by `dppp reproduce`. Every step takes the folder to write to and returns an `Artefact`.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dppp.experiments.claims import Claim, check_delta_claims, check_epsilon_claims
-from dppp.experiments.curves import (
+from dppp.experiments.accuracy.claims import Claim, check_delta_claims, check_epsilon_claims
+from dppp.experiments.accuracy.curve_comparison import summarise_delta, summarise_epsilon
+from dppp.experiments.accuracy.curves import (
     DELTA,
     FIXED_EPSILONS,
     REPETITIONS,
     SEED,
+    OnProgress,
     Row,
     accuracy_by_delta,
     accuracy_by_epsilon,
 )
-from dppp.experiments.encrypted import EncryptedPoint, deal_for, run_encrypted
-from dppp.experiments.ensembles import load_ensemble
-from dppp.experiments.figures import draw_accuracy, draw_overhead
-from dppp.experiments.overhead import MODULUS_BITS, TEACHERS, Overhead, measure_overhead
-from dppp.experiments.shows import shows_delta, shows_epsilon, shows_overhead, shows_skew
-from dppp.experiments.skew import SkewRow, draw_skew, measure_skew
-from dppp.experiments.stored_votes import StoredVotes
+from dppp.experiments.accuracy.encrypted import EncryptedPoint, deal_for, run_encrypted
+from dppp.experiments.costs.overhead import (
+    MODULUS_BITS,
+    TEACHERS,
+    Overhead,
+    draw_overhead,
+    measure_overhead,
+    summarise_overhead,
+)
+from dppp.experiments.figures import draw_accuracy
+from dppp.experiments.skew import SkewRow, draw_skew, measure_skew, summarise_skew
 from dppp.experiments.tables import write_table
+from dppp.experiments.teachers.ensembles import load_ensemble
+from dppp.experiments.teachers.stored_votes import StoredVotes
 
-Report = Callable[[int, int], object]
 BEST, BINOMIAL = ("best", "exact"), ("binomial", "paper")
 ENCRYPTED = {
     "mnist": (20, (BEST,)),
@@ -39,11 +46,11 @@ ENCRYPTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Artefact:
-    """What one command made: files, rows, checked claims, and what it shows."""
+    """What one command made: files, rows, checked claims, and a sentence that sums it up."""
 
     command: str
     dataset: str | None
-    shows: str
+    summary: str
     table: Path
     figure: Path
     rows: Sequence[Row | Overhead | SkewRow]
@@ -56,7 +63,7 @@ class Artefact:
         return {
             "command": self.command,
             "dataset": self.dataset,
-            "shows": self.shows,
+            "shows": self.summary,
             "csv": str(self.table),
             "png": str(self.figure),
             "seconds": round(self.seconds, 1),
@@ -73,7 +80,7 @@ def reproduce_epsilon(
     repetitions: int = REPETITIONS,
     seed: int = SEED,
     with_encryption: bool = True,
-    report: Report = lambda *_: None,
+    report: OnProgress = lambda *_: None,
 ) -> Artefact:
     """Accuracy against ε (Fig. 2), the claims on it, and a point through the real protocol."""
     votes = load_ensemble(dataset)
@@ -83,7 +90,7 @@ def reproduce_epsilon(
     table = write_table(rows, out / f"{name}.csv")
     figure = draw_accuracy(
         rows,
-        f"{dataset}: {votes.teachers} teachers, δ = {DELTA:g} a query, {repetitions} repetitions",
+        f"{dataset}: {votes.teachers} teachers, δ = {DELTA:g} per query, {repetitions} repetitions",
         against="epsilon",
         path=out / f"{name}.png",
     )
@@ -92,7 +99,7 @@ def reproduce_epsilon(
     return Artefact(
         command="accuracy-epsilon",
         dataset=dataset,
-        shows=shows_epsilon(votes, rows),
+        summary=summarise_epsilon(votes, rows),
         table=table,
         figure=figure,
         rows=rows,
@@ -109,7 +116,7 @@ def reproduce_delta(
     repetitions: int = REPETITIONS,
     seed: int = SEED,
     by_epsilon: Sequence[Row] | None = None,
-    report: Report = lambda *_: None,
+    report: OnProgress = lambda *_: None,
 ) -> Artefact:
     """Accuracy against δ (Fig. 3), and whether ε matters more; rows against ε if there are any."""
     votes = load_ensemble(dataset)
@@ -122,11 +129,11 @@ def reproduce_delta(
     return Artefact(
         command="accuracy-delta",
         dataset=dataset,
-        shows=shows_delta(other, rows, epsilon),
+        summary=summarise_delta(other, rows, epsilon),
         table=write_table(rows, out / f"{name}.csv"),
         figure=draw_accuracy(
             rows,
-            f"{dataset}: {votes.teachers} teachers, ε = {epsilon:g} a query, "
+            f"{dataset}: {votes.teachers} teachers, ε = {epsilon:g} per query, "
             f"{repetitions} repetitions",
             against="delta",
             path=out / f"{name}.png",
@@ -142,7 +149,7 @@ def reproduce_overhead(
     *,
     teachers: Sequence[int] = TEACHERS,
     modulus_bits: Sequence[int] = MODULUS_BITS,
-    report: Report = lambda *_: None,
+    report: OnProgress = lambda *_: None,
 ) -> Artefact:
     """Time and bytes of a teacher and the aggregator, the paper's way and ours."""
     started = time.monotonic()
@@ -150,7 +157,7 @@ def reproduce_overhead(
     return Artefact(
         command="overhead",
         dataset=None,
-        shows=shows_overhead(rows),
+        summary=summarise_overhead(rows),
         table=write_table(rows, out / "overhead.csv"),
         figure=draw_overhead(rows, out / "overhead.png"),
         rows=rows,
@@ -164,7 +171,7 @@ def reproduce_skew(
     *,
     repetitions: int = REPETITIONS,
     seed: int = SEED,
-    report: Report = lambda *_: None,
+    report: OnProgress = lambda *_: None,
 ) -> Artefact:
     """Accuracy against label skew, with equal and power-law sizes, with and without silence."""
     started = time.monotonic()
@@ -176,7 +183,7 @@ def reproduce_skew(
     return Artefact(
         command="skew",
         dataset=datasets[0] if len(datasets) == 1 else None,
-        shows=shows_skew(rows),
+        summary=summarise_skew(rows),
         table=write_table(rows, out / "skew.csv"),
         figure=draw_skew(rows, out / "skew.png"),
         rows=rows,

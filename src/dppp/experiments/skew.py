@@ -2,10 +2,11 @@
 
 The remedy: a teacher whose model is less sure than a fixed, public threshold casts an all-zero
 vote. Its ballot and its noise are there all the same, so nothing shows but in the noisy counts, and
-the promise is the same: a vote that appears or vanishes moves one count, not two.
+the promise is the same: a vote that appears or vanishes moves one count, not two. Used by
+`dppp reproduce skew`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dppp.errors import InputError, MissingExtraError
-from dppp.experiments.curves import DELTA, SEED, Row, measure
+from dppp.experiments.accuracy.curves import DELTA, SEED, OnProgress, Row, measure
+from dppp.experiments.accuracy.frameworks import Framework, best_certificate, non_private, trust_of
+from dppp.experiments.accuracy.mechanisms import noisy_plurality
+from dppp.experiments.datasets.files import Arrays, cached_arrays, recipe_path
 from dppp.experiments.figures import BLUE, VERMILION, name_axes, new_figure, save
-from dppp.experiments.frameworks import Framework, best_certificate, non_private, trust_of
-from dppp.experiments.mechanisms import noisy_plurality
-from dppp.experiments.skew_split import SIZES
-from dppp.experiments.skewed_teachers import SkewRecipe, vote_on_skewed_connections
-from dppp.experiments.stored_votes import NO_VOTE, Arrays, StoredVotes, cached_arrays, recipe_path
+from dppp.experiments.teachers.stored_votes import NO_VOTE, StoredVotes
+from dppp.experiments.teachers.svm import vote_on_skewed_connections
+from dppp.experiments.teachers.uneven_split import SIZES, SkewRecipe
 from dppp.privacy.certificate import Promise
 
 ALPHAS = (0.1, 0.3, 1.0, 10.0)
@@ -61,7 +63,7 @@ def measure_skew(
     repetitions: int = 20,
     seed: int = SEED,
     folder: Path | None = None,
-    report: Callable[[int, int], object] = lambda *_: None,
+    report: OnProgress = lambda *_: None,
 ) -> list[SkewRow]:
     """Both sizes at every α, with and without the remedy, non-private and certified."""
     if dataset not in RECIPES:
@@ -84,16 +86,16 @@ def measure_skew(
 def train(recipe: SkewRecipe) -> Arrays:
     """Votes, confidence and truth of a recipe; a minute or two for MNIST."""
     if recipe.dataset == "nsl-kdd-20":
-        from dppp.experiments.nsl_kdd import load_nsl_kdd  # noqa: PLC0415
+        from dppp.experiments.datasets.nsl_kdd import load_nsl_kdd  # noqa: PLC0415
 
         return vote_on_skewed_connections(load_nsl_kdd(), recipe)
     try:
-        from dppp.experiments.skewed_digits import vote_on_skewed_digits  # noqa: PLC0415
+        from dppp.experiments.teachers.mnist import vote_on_skewed_digits  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
             "the MNIST teachers need torch; install it with: pip install 'dppp[torch]'"
         ) from error
-    from dppp.experiments.datasets import load_mnist  # noqa: PLC0415
+    from dppp.experiments.datasets.mnist import load_mnist  # noqa: PLC0415
 
     return vote_on_skewed_digits(load_mnist(), recipe)
 
@@ -158,8 +160,25 @@ def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: flo
     )
 
 
+def summarise_skew(rows: Sequence[SkewRow]) -> str:
+    """One sentence: the most skewed dealing, with and without the remedy."""
+    hardest = min(row.alpha for row in rows)
+    chosen = {
+        (row.dataset, row.sizes, row.remedy): row.accuracy_mean
+        for row in rows
+        if row.framework == "dppp-best" and row.alpha == hardest
+    }
+    parts = [
+        f"{dataset}, {sizes} sizes: {accuracy:.1%} when all vote, "
+        f"{chosen[dataset, sizes, True]:.1%} when the unsure are silent"
+        for (dataset, sizes, remedy), accuracy in chosen.items()
+        if not remedy
+    ]
+    return f"Certified at ε = {EPSILON:g}, α = {hardest:g}. " + "; ".join(parts) + "."
+
+
 def draw_skew(rows: Sequence[SkewRow], path: Path) -> Path:
-    """One panel a dataset: accuracy against α, solid with the remedy, dotted without."""
+    """One panel per dataset: accuracy against α, solid with the remedy, dotted without."""
     datasets = list(dict.fromkeys(row.dataset for row in rows))
     figure, panels = new_figure(4.4 * len(datasets), 4.8, 1, len(datasets))
     for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):

@@ -21,7 +21,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from dppp.errors import InputError
+from dppp.experiments.figures import new_figure
 from dppp.experiments.tables import write_table
+from dppp.experiments.teachers.stored_votes import tally
 from dppp.learning.label_spreading import (
     Spreading,
     choose_records,
@@ -66,8 +68,7 @@ class Ensemble:
 
     def counts(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The noiseless tally of these records."""
-        votes = self.votes[:, rows]
-        return np.stack([(votes == label).sum(axis=0) for label in range(self.classes)], axis=1)
+        return tally(self.votes[:, rows], self.classes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,10 +236,7 @@ def _point(epsilon: float, runs: Sequence[Run]) -> CurvePoint:
 
 def draw(points: Sequence[CurvePoint], path: Path) -> None:
     """Accuracy against ε with its spread, beside PATE."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
-
-    figure = Figure(figsize=(6.5, 4), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = new_figure(6.5, 4)
     ticks = [point.epsilon for point in points]
     axes.errorbar(
         ticks,
@@ -268,9 +266,9 @@ def draw(points: Sequence[CurvePoint], path: Path) -> None:
 
 def mnist_ensemble() -> Ensemble:
     """The 250 MNIST teachers' votes and the public features, cached or computed now."""
-    from dppp.experiments.datasets import load_mnist  # noqa: PLC0415
-    from dppp.experiments.mnist_features import public_features  # noqa: PLC0415
-    from dppp.experiments.mnist_teachers import (  # noqa: PLC0415  (needs torch)
+    from dppp.experiments.datasets.mnist import load_mnist  # noqa: PLC0415
+    from dppp.experiments.datasets.mnist_features import public_features  # noqa: PLC0415
+    from dppp.experiments.teachers.mnist import (  # noqa: PLC0415  (needs torch)
         TeacherRecipe,
         mnist_votes,
     )

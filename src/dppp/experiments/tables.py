@@ -1,4 +1,7 @@
-"""Tables of results as CSV: a line a row, a column for each field of its data class."""
+"""Tables of results as CSV: a line per row, a column for each field of its data class.
+
+Used by `dppp reproduce` and the student's curve.
+"""
 
 import csv
 from collections.abc import Sequence

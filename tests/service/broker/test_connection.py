@@ -17,7 +17,7 @@ import nats.errors
 from tests.service.broker.brokers import Connection, connected, free_port, running_broker
 from tests.service.ceremony.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
-from dppp.service.ceremony.broker_config import MAX_PAYLOAD_BYTES
+from dppp.service.ceremony.configurations import MAX_PAYLOAD_BYTES
 from dppp.service.ceremony.home import Home
 from dppp.service.ceremony.nkey import make_seed
 

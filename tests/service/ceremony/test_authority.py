@@ -13,13 +13,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 from dppp.errors import FederationError
 from dppp.service.ceremony.authority import (
     Authority,
-    make_certificate_request,
     make_tls_key,
-    read_certificate,
+    make_tls_request,
+    read_tls_certificate,
     read_tls_key,
     require_authority,
-    require_certificate,
-    require_request,
+    require_tls_certificate,
+    require_tls_request,
 )
 from dppp.service.ceremony.home import pem_of
 from dppp.service.ceremony.identity import Identity, Role
@@ -33,18 +33,18 @@ BROKER = Identity(role=Role.BROKER, name="hosting", hosts=("nats.example.org", "
 
 
 def issued(identity: Identity, authority: Authority = AUTHORITY) -> str:
-    request = make_certificate_request(make_tls_key(), identity)
+    request = make_tls_request(make_tls_key(), identity)
     return authority.issue(request, identity, now=NOW)
 
 
 def test_a_certificate_says_who_for_what_and_how_long() -> None:
-    client = require_certificate(issued(TEACHER), TEACHER, AUTHORITY.pem)
+    client = require_tls_certificate(issued(TEACHER), TEACHER, AUTHORITY.pem)
     usage = client.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     assert client.not_valid_before_utc == NOW - timedelta(minutes=5)
     assert client.not_valid_after_utc == NOW + timedelta(days=730)
     assert not client.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    server = require_certificate(issued(BROKER), BROKER, AUTHORITY.pem)
+    server = require_tls_certificate(issued(BROKER), BROKER, AUTHORITY.pem)
     names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert [str(name.value) for name in names] == list(BROKER.hosts)
 
@@ -61,37 +61,39 @@ def test_the_authority_may_sign_certificates_and_nothing_else() -> None:
     assert (constraints.ca, constraints.path_length) == (True, 0)
     assert usage.key_cert_sign
     assert not usage.digital_signature
-    with pytest.raises(FederationError, match="no certificate authority"):
+    with pytest.raises(FederationError, match="not a certificate authority"):
         require_authority(issued(TEACHER))
 
 
 def test_keys_that_do_not_belong_together_are_refused() -> None:
     other = Authority.make("other", now=NOW)
     with pytest.raises(FederationError, match="belong together"):
-        Authority(key=other.key, certificate=AUTHORITY.certificate)
+        Authority(key=other.key, tls_certificate=AUTHORITY.tls_certificate)
     assert "EllipticCurve" not in repr(AUTHORITY)
 
 
 def test_an_authority_of_the_same_name_is_another_one() -> None:
     impostor = Authority.make("cells", now=NOW)
     with pytest.raises(FederationError, match="not issued by this"):
-        require_certificate(issued(TEACHER, impostor), TEACHER, AUTHORITY.pem)
+        require_tls_certificate(issued(TEACHER, impostor), TEACHER, AUTHORITY.pem)
 
 
 def test_a_teachers_certificate_is_no_aggregators() -> None:
     aggregator = Identity(role=Role.AGGREGATOR, name=TEACHER.name, nkey=TEACHER.nkey)
     with pytest.raises(FederationError, match="somebody else"):
-        require_certificate(issued(TEACHER), aggregator, AUTHORITY.pem)
+        require_tls_certificate(issued(TEACHER), aggregator, AUTHORITY.pem)
 
 
 def test_a_certificate_signed_by_a_member_is_refused() -> None:
     """A member's certificate must not act as an authority."""
     member_key = make_tls_key()
-    request = make_certificate_request(member_key, TEACHER)
+    request = make_tls_request(member_key, TEACHER)
     member = AUTHORITY.issue(request, TEACHER, now=NOW)
-    false = Authority(key=member_key, certificate=x509.load_pem_x509_certificate(member.encode()))
+    false = Authority(
+        key=member_key, tls_certificate=x509.load_pem_x509_certificate(member.encode())
+    )
     with pytest.raises(FederationError, match="not issued by this"):
-        require_certificate(issued(BROKER, false), BROKER, AUTHORITY.pem)
+        require_tls_certificate(issued(BROKER, false), BROKER, AUTHORITY.pem)
 
 
 def misused(*, is_authority: bool, usages: list[x509.ObjectIdentifier]) -> str:
@@ -118,22 +120,22 @@ CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUT
 
 def test_a_certificate_for_another_use_is_refused() -> None:
     good = misused(is_authority=False, usages=[CLIENT])
-    assert require_certificate(good, TEACHER, AUTHORITY.pem)
+    assert require_tls_certificate(good, TEACHER, AUTHORITY.pem)
     for bad in (
         misused(is_authority=True, usages=[CLIENT]),
         misused(is_authority=False, usages=[SERVER]),
         misused(is_authority=False, usages=[CLIENT, SERVER]),
     ):
         with pytest.raises(FederationError, match="for another use than a teacher's"):
-            require_certificate(bad, TEACHER, AUTHORITY.pem)
+            require_tls_certificate(bad, TEACHER, AUTHORITY.pem)
 
 
 def test_a_second_text_of_the_same_certificate_is_refused() -> None:
     good = issued(TEACHER)
-    assert read_certificate(good)
+    assert read_tls_certificate(good)
     for bad in (f"{good}\n", f"a word before\n{good}", good + good, good.replace("\n", "\r\n")):
         with pytest.raises(FederationError, match="not in its canonical form"):
-            read_certificate(bad)
+            read_tls_certificate(bad)
 
 
 def test_a_tls_key_of_another_kind_or_behind_a_password_is_refused() -> None:
@@ -144,7 +146,7 @@ def test_a_tls_key_of_another_kind_or_behind_a_password_is_refused() -> None:
     )
     other_curve = pem_of(ec.generate_private_key(ec.SECP384R1()))
     for bad in (b"", b"no key", locked, other_curve, pem_of(Ed25519PrivateKey.generate())):
-        with pytest.raises(FederationError, match="no EC P-256 key in PEM"):
+        with pytest.raises(FederationError, match="not an EC P-256 key in PEM"):
             read_tls_key(bad)
 
 
@@ -177,12 +179,12 @@ def test_strange_requests_are_refused_in_one_line(
 ) -> None:
     request = strange_request(key, names, algorithm)
     with pytest.raises(FederationError) as caught:
-        require_request(request, BROKER)
+        require_tls_request(request, BROKER)
     assert "\n" not in str(caught.value)
     with pytest.raises(FederationError):
         sign_request(
             Ed25519PrivateKey.generate(),
             identity=BROKER,
             sealing_key=None,
-            certificate_request=request,
+            tls_request=request,
         )

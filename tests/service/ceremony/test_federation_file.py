@@ -16,7 +16,7 @@ from tests.service.ceremony.ceremonies import Ceremony, hold
 
 from dppp.errors import FederationChanged, FederationError, InputError
 from dppp.paillier.keys import PublicKey
-from dppp.service.ceremony.authority import make_certificate_request, make_tls_key
+from dppp.service.ceremony.authority import make_tls_key, make_tls_request
 from dppp.service.ceremony.coordinator import read_authority
 from dppp.service.ceremony.dealing import deal_federation, share_files
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
@@ -76,7 +76,10 @@ Change = Callable[[dict[str, Any], dict[str, Any]], object]
 CHANGES: dict[str, tuple[Change, str]] = {
     "an unknown key": (lambda here, _: here.update(more=1), "exactly the fields"),
     "a missing key": (lambda here, _: here.pop("broker"), "exactly the fields"),
-    "another kind": (lambda here, _: here.update(kind="dppp join request"), "no dppp federation"),
+    "another kind": (
+        lambda here, _: here.update(kind="dppp join request"),
+        "not a dppp federation",
+    ),
     "another version": (lambda here, _: here.update(version=2), "version 1"),
     "no text": (lambda here, _: here.update(authority=7), "must be text"),
     "no list": (lambda here, _: here.update(teachers={}), "must be a list"),
@@ -92,7 +95,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an authority that is none": (
         lambda here, _: here.update(authority=here["broker"]["certificate"]),
-        "no certificate authority",
+        "not a certificate authority",
     ),
     "one teacher less": (lambda here, _: here["teachers"].pop(), "different teachers"),
     "teachers in another order": (lambda here, _: here["teachers"].reverse(), "different teachers"),
@@ -118,7 +121,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda here, _: here["teachers"][0].update(
             nkey=here["teachers"][0]["nkey"].translate(str.maketrans("ABCDEF", "BCDEFA"))
         ),
-        "no public nkey",
+        "not the public nkey",
     ),
     "another's certificate": (
         lambda here, _: here["teachers"][0].update(certificate=here["teachers"][1]["certificate"]),
@@ -131,7 +134,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "not issued by this",
     ),
     "another host": (lambda here, _: here["broker"].update(hosts=["evil.org"]), "somebody else"),
-    "no host name": (lambda here, _: here["broker"].update(hosts=["a b"]), "no host name"),
+    "no host name": (lambda here, _: here["broker"].update(hosts=["a b"]), "neither a host name"),
     "a broker with an nkey": (
         lambda here, _: here["broker"].update(nkey=here["aggregator"]["nkey"]),
         "broker",
@@ -230,8 +233,8 @@ def test_one_tls_key_for_two_is_refused(ceremony: Ceremony) -> None:
     doubled = [
         replace(
             each,
-            certificate=authority.issue(
-                make_certificate_request(key, each.identity), each.identity, now=datetime.now(UTC)
+            tls_certificate=authority.issue(
+                make_tls_request(key, each.identity), each.identity, now=datetime.now(UTC)
             ),
         )
         for each in (first, second)

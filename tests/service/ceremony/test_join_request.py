@@ -76,9 +76,9 @@ def test_joining_again_overwrites_nothing(tmp_path: Path) -> None:
     [
         ({"name": "somebody"}, "not its own"),
         ({"role": "aggregator"}, "a teacher has a sealing key, and nobody else"),
-        ({"role": "king"}, "'king' is no role; choose teacher, aggregator, broker"),
+        ({"role": "king"}, "'king' is not a role; choose teacher, aggregator, broker"),
         ({"nkey": public_nkey(make_seed())}, "not its own"),
-        ({"nkey": None}, "teachers and aggregator have an nkey"),
+        ({"nkey": None}, "teachers and the aggregator have an nkey"),
         ({"sealing_key": base64.b64encode(bytes(32)).decode()}, "not signed by its own key"),
         ({"sealing_key": base64.b64encode(bytes(31)).decode()}, "32 bytes each"),
         ({"sealing_key": None}, "a teacher has a sealing key, and nobody else"),
@@ -132,7 +132,7 @@ def test_an_nkey_has_a_checksum() -> None:
 
 
 def test_a_broker_with_an_nkey_is_refused() -> None:
-    with pytest.raises(FederationError, match="a broker not"):
+    with pytest.raises(FederationError, match="a broker has none"):
         Identity(role=Role.BROKER, name="b", nkey=public_nkey(make_seed()), hosts=("h",))
 
 
@@ -152,7 +152,7 @@ def test_a_mistyped_seed_is_refused_and_not_repeated(tmp_path: Path, seed: str) 
     make_home(tmp_path / "home", name="one")
     home = Home(folder=tmp_path / "home")
     (home.folder / "nats.seed").write_text(seed)
-    with pytest.raises(FederationError, match="no seed of a NATS user") as caught:
+    with pytest.raises(FederationError, match="not the seed of a NATS user") as caught:
         home.nats_seed()
     assert not seed or seed not in str(caught.value)
     assert public_nkey(SEED).startswith("U")
@@ -160,7 +160,7 @@ def test_a_mistyped_seed_is_refused_and_not_repeated(tmp_path: Path, seed: str) 
 
 def test_only_a_coordinators_folder_collects(tmp_path: Path) -> None:
     request = make_home(tmp_path / "home", name="one")
-    with pytest.raises(InputError, match="no coordinator's folder; make one with `dppp init`"):
+    with pytest.raises(InputError, match="not a coordinator's folder; make one with `dppp init`"):
         collect(tmp_path / "home", [request])
     with pytest.raises(InputError, match="make the folder with `dppp init`"):
         deal_federation(tmp_path / "home", tmp_path / "dealt")
@@ -217,7 +217,7 @@ def test_secrets_that_others_can_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="chmod 600"):
         home.signing_key()
     (home.folder / "sealing.key").write_bytes((home.folder / "signing.key").read_bytes())
-    with pytest.raises(InputError, match="no private key of its kind"):
+    with pytest.raises(InputError, match="not hold a private key of its kind"):
         home.sealing_key()
     with pytest.raises(InputError, match="dppp setup"):
         home.tls_context()

@@ -24,7 +24,7 @@ from tests.service.broker.brokers import connected, free_port, running_broker
 from tests.service.ceremony.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
 from dppp.errors import FederationError, InputError, TlsCertificateEnded
-from dppp.service.ceremony.authority import AUTHORITY_LIFETIME, read_certificate
+from dppp.service.ceremony.authority import AUTHORITY_LIFETIME, read_tls_certificate
 from dppp.service.ceremony.coordinator import collect
 from dppp.service.ceremony.home import Home, make_home
 from dppp.service.ceremony.identity import Role
@@ -74,7 +74,7 @@ def test_a_renewal_changes_tls_key_and_certificate_and_nothing_else(
     assert {each for each in after if after[each] != before[each]} == {"tls.key", "tls.pem"}
     assert after.keys() == before.keys()
     assert stat.S_IMODE((home.folder / "tls.key").stat().st_mode) == 0o600
-    assert home.certificate().public_key() == home.tls_key().public_key()
+    assert home.tls_certificate().public_key() == home.tls_key().public_key()
 
 
 def test_asking_again_is_the_same_request_until_it_is_installed(running: Ceremony) -> None:
@@ -121,8 +121,8 @@ def test_only_the_own_certificate_for_the_waiting_key_is_installed(
     old = (home.folder / "tls.pem").read_text()
     foreign = (
         (signed(running, others), "names somebody else"),
-        (old, "another TLS key"),
-        (elsewhere.federation.teachers[0].certificate, "not issued by this federation"),
+        (old, "another key"),
+        (elsewhere.federation.teachers[0].tls_certificate, "not issued by this federation"),
         ("no certificate", "cannot be read"),
     )
     for certificate, words in foreign:
@@ -141,7 +141,7 @@ def test_an_installation_that_was_cut_in_the_middle_is_finished_by_the_same_comm
     certificate = signed(running, request_renewal(home))
     (home.folder / "tls.pem.next").write_text("half of it")
     (home.folder / "tls.key.next").replace(home.folder / "tls.key")
-    with pytest.raises(FederationError, match="cannot use the certificates"):
+    with pytest.raises(FederationError, match="cannot use the TLS certificates"):
         home.tls_context()
     install_renewal(home, certificate)
     home.tls_context()
@@ -166,7 +166,7 @@ def test_an_installation_that_cannot_write_says_so_and_is_finished_by_the_same_c
 def test_no_certificate_outlives_the_authority_and_none_is_issued_after_it(
     running: Ceremony,
 ) -> None:
-    made = running.home(TEACHERS[0]).certificate().not_valid_before_utc
+    made = running.home(TEACHERS[0]).tls_certificate().not_valid_before_utc
     end = renew(running, TEACHERS[0], now=made + AUTHORITY_LIFETIME - timedelta(days=100))
     assert end < made + AUTHORITY_LIFETIME + timedelta(hours=1)
     with pytest.raises(TlsCertificateEnded, match="make a new federation"):
@@ -193,7 +193,7 @@ def test_a_home_that_was_not_set_up_is_told_so(ceremony: Ceremony, tmp_path: Pat
     make_home(tmp_path / "home", name="hospital e")
     home = Home(folder=tmp_path / "home")
     with pytest.raises(InputError, match="dppp setup"):
-        home.certificate()
+        home.tls_certificate()
 
 
 def wait_until_after(end: datetime) -> None:
@@ -212,7 +212,7 @@ def test_an_ended_certificate_is_refused_and_the_renewed_one_let_in(tmp_path: Pa
     """All certificates end; the broker's is renewed first."""
     need_program("nats-server", package="nats-server")
     held, port = hold(tmp_path, lifetime=SHORT), free_port()
-    end = held.federation.certificates_end
+    end = held.federation.tls_certificates_end
     held.set_up(TEACHERS[0], now=end)
     configuration = held.set_up(BROKER, now=end, listen=f"127.0.0.1:{port}").configuration
     renew(held, BROKER)
@@ -256,7 +256,7 @@ def test_who_was_connected_when_its_certificate_ended_stays_so(tmp_path: Path) -
     held = hold(tmp_path, lifetime=timedelta(seconds=20))
     port, name = free_port(), TEACHERS[0]
     held.set_up(name)
-    end = held.home(name).certificate().not_valid_after_utc
+    end = held.home(name).tls_certificate().not_valid_after_utc
     configuration = held.set_up(BROKER, listen=f"127.0.0.1:{port}").configuration
 
     async def work() -> None:
@@ -301,16 +301,20 @@ def test_a_running_broker_takes_a_renewed_certificate_without_hanging_up(tmp_pat
 
 @pytest.mark.parametrize(
     ("days", "said"),
-    [(31, []), (29.5, ["the certificate ends soon"]), (-0.5, ["the certificate has ended"])],
+    [
+        (31, []),
+        (29.5, ["the TLS certificate ends soon"]),
+        (-0.5, ["the TLS certificate has ended"]),
+    ],
 )
 def test_the_end_is_told_a_month_before(
     ceremony: Ceremony, caplog: pytest.LogCaptureFixture, days: float, said: list[str]
 ) -> None:
-    certificate = ceremony.federation.teachers[0].certificate
-    end = read_certificate(certificate).not_valid_after_utc.timestamp()
+    certificate = ceremony.federation.teachers[0].tls_certificate
+    end = read_tls_certificate(certificate).not_valid_after_utc.timestamp()
     log = logging.getLogger("dppp.test")
     watch = TlsCertificateWatch(
-        read_certificate(certificate), log, clock=lambda: end - days * 86_400
+        read_tls_certificate(certificate), log, clock=lambda: end - days * 86_400
     )
     registry = CollectorRegistry()
     watch.show_in(registry)
@@ -327,16 +331,16 @@ def test_a_process_that_runs_on_says_when_the_end_comes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     held = hold(tmp_path, lifetime=timedelta(seconds=3))
-    certificate = read_certificate(held.federation.teachers[0].certificate)
+    certificate = read_tls_certificate(held.federation.teachers[0].tls_certificate)
     watch = TlsCertificateWatch(certificate, logging.getLogger("dppp.test"))
 
     async def work() -> None:
         watching = asyncio.create_task(watch.run())
         async with asyncio.timeout(30):
-            while "the certificate has ended" not in caplog.text:
+            while "the TLS certificate has ended" not in caplog.text:
                 await asyncio.sleep(0.1)
         watching.cancel()
 
     asyncio.run(work())
     assert watch.seconds_left < 0
-    assert [record.message for record in caplog.records].count("the certificate has ended") == 1
+    assert [record.message for record in caplog.records].count("the TLS certificate has ended") == 1

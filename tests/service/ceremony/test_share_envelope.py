@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocol import small
 
 from dppp.errors import KeyMaterialError
 from dppp.protocol.messages import TaskId
-from dppp.service.ceremony.share_envelope import seal_to, unseal_from
+from dppp.service.ceremony.share_envelope import TAG, seal_to, unseal_from
 
 KEY = X25519PrivateKey.generate()
 TASK, OTHER_TASK = TaskId(b"t" * 32), TaskId(b"o" * 32)
@@ -60,5 +61,31 @@ def test_an_envelope_with_another_share_in_it_than_it_names_is_refused() -> None
 
 
 def test_a_sealing_key_of_low_order_is_refused() -> None:
-    with pytest.raises(KeyMaterialError, match="no key"):
+    with pytest.raises(KeyMaterialError, match="not an X25519 key"):
         seal_to(bytes(32), SHARE, TASK)
+
+
+def test_task_and_index_are_bound_to_the_sealed_bytes() -> None:
+    """Whoever rewrites the header to fit another task or teacher has an envelope that is shut."""
+    place = len(TAG)
+    for_another_task = SEALED[:place] + OTHER_TASK + SEALED[place + 32 :]
+    with pytest.raises(KeyMaterialError, match="does not open"):
+        unseal_from(for_another_task, KEY, OTHER_TASK)
+    index = (SHARE.index + 1).to_bytes(2, "big")
+    for_another_teacher = SEALED[: place + 32] + index + SEALED[place + 34 :]
+    with pytest.raises(KeyMaterialError, match=f"of teacher {SHARE.index + 1}, does not open"):
+        unseal_from(for_another_teacher, KEY, TASK)
+
+
+def test_it_is_hpke_with_the_header_as_info() -> None:
+    """So that any implementation of RFC 9180 opens it."""
+    header, sealed = SEALED[: len(TAG) + 34], SEALED[len(TAG) + 34 :]
+    suite = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+    assert suite.decrypt(sealed, KEY, info=header) == SHARE.to_bytes()
+
+
+def test_an_envelope_of_the_old_format_says_what_to_do() -> None:
+    old = b"dppp share envelope 1\n" + SEALED[len(TAG) :]
+    for data in (old, old[:30], old + bytes(32)):
+        with pytest.raises(KeyMaterialError, match=r"before 0\.2\.0.*dealt again"):
+            unseal_from(data, KEY, TASK)

@@ -83,5 +83,7 @@ def test_a_missing_broker_is_said_with_how_to_get_it(monkeypatch: pytest.MonkeyP
 def test_a_folder_without_a_local_federation_is_said(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "local.json").write_text(text)
-    with pytest.raises(InputError, match="no local federation; make one: dppp local up"):
+    with pytest.raises(
+        InputError, match=r"no local federation in .*; make one with `dppp local up`"
+    ):
         read_local(tmp_path)

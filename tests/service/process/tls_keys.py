@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dppp.service.ceremony.authority import Authority, make_certificate_request, make_tls_key
+from dppp.service.ceremony.authority import Authority, make_tls_key, make_tls_request
 from dppp.service.ceremony.home import pem_of
 from dppp.service.ceremony.identity import Identity, Role
 
@@ -19,5 +19,5 @@ def make_keys(host: str) -> TlsKeys:
     now = datetime.now(UTC)
     authority, key = Authority.make("test", now=now), make_tls_key()
     identity = Identity(role=Role.BROKER, name="gateway", hosts=(host,))
-    certificate = authority.issue(make_certificate_request(key, identity), identity, now=now)
+    certificate = authority.issue(make_tls_request(key, identity), identity, now=now)
     return TlsKeys(authority.pem, certificate.encode(), pem_of(key))

@@ -20,13 +20,9 @@ from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode
 from dppp.service.gateway.embedded import embed_gateway
 from dppp.service.gateway.jobs import Jobs
-from dppp.service.querier.asking import (
-    AskedParts,
-    GatewayConnection,
-    Labelled,
-    SignedLabels,
-    ask_in_parts,
-)
+from dppp.service.querier.asking import AskedParts, ask_in_parts
+from dppp.service.querier.connection import GatewayConnection, Labelled
+from dppp.service.querier.signed_labels import SignedLabels
 
 ROWS = [[1, 1], [0, 2], [2, 3]]
 NAMES: Any = {"features": FEATURES, "classes": CLASS_NAMES}
@@ -55,7 +51,9 @@ def asking(**settings: Any) -> Iterator[GatewayConnection]:
     ],
 )
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
-    with pytest.raises(InputError, match="is no gateway; write it as https://host:port"):
+    with pytest.raises(
+        InputError, match="is not the address of a gateway; write it as https://host:port"
+    ):
         GatewayConnection(address, ALICE)
 
 
@@ -69,7 +67,7 @@ def test_a_token_goes_to_another_machine_over_https_only(host: str) -> None:
 
 @pytest.mark.parametrize("token", ["", "hunter2\nand more", "hunter2 ", "hünter2", "hunter2\0"])
 def test_a_token_that_is_none_is_refused_at_once_and_not_repeated(token: str) -> None:
-    with pytest.raises(InputError, match="the token is no token") as caught:
+    with pytest.raises(InputError, match="this cannot be a token") as caught:
         GatewayConnection("http://127.0.0.1:9", token)
     assert "nter2" not in str(caught.value)
     assert caught.value.__context__ is None
@@ -187,7 +185,7 @@ def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_re
             AskedParts(path, rows=rows, size=2, digest=digest)
     for text in ("", "[]", "{}", '{"digest": "of these rows", "parts": [[0, 3]]}'):
         path.write_text(text)
-        with pytest.raises(InputError, match="cannot be read; remove it to start anew"):
+        with pytest.raises(InputError, match="cannot be read; remove it to start again"):
             make_plan(path)
 
 

@@ -261,7 +261,7 @@ def test_a_closed_ledger_says_so(location: Location) -> None:
 
 
 def use_after_fork(ledger: Ledger, location: Location) -> None:
-    with pytest.raises(InputError, match="anew"):
+    with pytest.raises(InputError, match="open it again in each process"):
         answer(ledger, "c")
     with open_ledger(location) as own:
         answer(own, "c")

@@ -59,14 +59,14 @@ def test_nobody_else_on_the_machine_reads_what_queriers_asked(path: Path) -> Non
 
 def test_a_file_of_another_program_is_refused_and_left_alone(path: Path) -> None:
     path.write_bytes(b"somebody's letter, longer than the header of SQLite" * 20)
-    with pytest.raises(InputError, match="no batch store"):
+    with pytest.raises(InputError, match="not a batch store"):
         SqliteBatchStore(path)
     path.unlink()
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE recipes (name TEXT)")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(InputError, match="no batch store"):
+    with pytest.raises(InputError, match="not a batch store"):
         SqliteBatchStore(path)
     assert path.read_bytes() == before
 

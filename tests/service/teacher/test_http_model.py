@@ -95,12 +95,12 @@ def answer_with(body: bytes, status: int = 200) -> Answer:
 FAILURES: dict[str, tuple[Answer, str]] = {
     "status": (answer_with(b'{"labels": ["benign", "benign", "benign", "benign"]}', 503), "503"),
     "redirect": (redirect, "status 307"),
-    "no JSON": (answer_with(b"benign"), "no JSON"),
-    "nested": (answer_with(b"[" * 4_000), "no JSON"),
-    "no object": (answer_with(b'["benign"]'), "no list of 4 labels"),
-    "too few": (answer_with(b'{"labels": ["benign"]}'), "no list of 4 labels"),
-    "lists": (answer_with(b'{"labels": [[], [], [], []]}'), "no text, number or null"),
-    "true": (answer_with(b'{"labels": [true, true, true, true]}'), "no text, number or null"),
+    "no JSON": (answer_with(b"benign"), "not JSON"),
+    "nested": (answer_with(b"[" * 4_000), "not JSON"),
+    "no object": (answer_with(b'["benign"]'), "not a list of 4 labels"),
+    "too few": (answer_with(b'{"labels": ["benign"]}'), "not a list of 4 labels"),
+    "lists": (answer_with(b'{"labels": [[], [], [], []]}'), "not text, a number or null"),
+    "true": (answer_with(b'{"labels": [true, true, true, true]}'), "not text, a number or null"),
     "flood": (flood, "more than 5,000 bytes"),
     "closed": (lambda handler, _: handler.connection.close(), "Error"),
 }

@@ -70,5 +70,5 @@ def test_a_file_that_is_missing_or_something_else_is_named(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tests.service.teacher.own_models:by_sign", "json:JSONDecoder"])
 def test_a_name_that_is_no_module_class_is_refused(name: str, path: Path) -> None:
-    with pytest.raises(InputError, match=r"no subclass of torch\.nn\.Module"):
+    with pytest.raises(InputError, match=r"not a subclass of torch\.nn\.Module"):
         load_torch(path, name, {})

@@ -80,7 +80,7 @@ def make_application(
         deadline_seconds=config.deadline_seconds,
     )
     metrics = AggregatorMetrics(runner, jobs)
-    watch = TlsCertificateWatch(home.certificate(), log)
+    watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
     health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
     monitor = Monitor(health, config.monitoring.listen)

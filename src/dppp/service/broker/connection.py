@@ -8,9 +8,10 @@ Used by teachers and aggregators; both dial out. TLS ends at the broker, so its 
 - can say something under a teacher's subject, from which an aggregator takes the sender. It is
   dropped, since the teacher did not sign it, and the teacher is not blamed for it;
 - cannot make, change or read a ballot, and cannot ask anything in the aggregator's name: requests
-  and lists are signed with the aggregator's key, which stands in the task. So it spends no budget.
+  and lists are signed with the aggregator's key, which is in the task. So it spends no budget.
 
-An honest broker keeps a teacher from publishing under another's subject (broker_config.py).
+An honest broker keeps a teacher from publishing under another's subject: its configuration is in
+ceremony/configurations.py.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ class BrokerAccess:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The subjects of one task; `broker_config.py` says who may use which."""
+    """The subjects of one task; `ceremony/configurations.py` says who may use which."""
 
     prefix: str
 
@@ -97,13 +98,13 @@ class _TlsClient(Client):
     """Speaks TLS whatever the server's first line says.
 
     That line comes in the clear, and nats-py asks for TLS only if it says so: whoever stands
-    between could leave that out and be the broker, without a certificate, to both sides.
+    between could leave that out and be the broker, without a TLS certificate, to both sides.
     """
 
     has_asked_for_tls = False
 
     def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> Any:
-        """What nats-py does with the line, a coroutine or not, before it looks whether TLS is."""
+        """Change the line before nats-py reads it; what it returns may be a coroutine."""
         info["tls_required"] = True
         self.has_asked_for_tls = True
         return super()._process_info(info, initial_connection)
@@ -126,7 +127,7 @@ class Broker:
         """Connect, however long it takes; every failure is logged with its reason."""
         while not self._client.is_connected:
             try:
-                # nats-py hangs in its own clean-up after a certificate that was refused.
+                # nats-py hangs in its own clean-up after a TLS certificate that was refused.
                 await asyncio.wait_for(self._connect_once(), _CONNECT_SECONDS)
             except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
                 await self._on_error(error)
@@ -155,8 +156,8 @@ class Broker:
         if isinstance(self._client, _TlsClient) and not self._client.has_asked_for_tls:
             await self._client.close()
             raise RunnerStopped(
-                "this version of nats-py makes its connections in another way, and nobody knows "
-                "whether by TLS; install the one that dppp was tested with"
+                "this version of nats-py connects in another way, and it cannot be told whether by "
+                "TLS; install the version that dppp was tested with"
             )
 
     async def publish(self, subject: str, data: bytes, reply: str = "") -> None:
@@ -171,7 +172,7 @@ class Broker:
         await self._client.subscribe(subject, queue=queue, cb=handler)
 
     async def subscribe_to_one(self, subject: str, handler: Handler) -> None:
-        """The same for a subject of one sender, of whose messages only so many may wait."""
+        """The same for a subject of one sender; only a limited number of its messages may wait."""
         await self._client.subscribe(
             subject,
             cb=handler,

@@ -40,8 +40,8 @@ def accept_task(
 ) -> Acceptance:
     """Fix the cap of the data and reserve the task under it.
 
-    The operator's word: `accept_no_colluders` that a task with C = 0 will do, `is_first_use` that
-    no ledger ever counted this data.
+    The operator says by `accept_no_colluders` that a task with C = 0 will do, and by `is_first_use`
+    that no ledger ever counted this data.
     """
     federation = read_federation(
         config.federation, read_hash(config.federation_hash), insecure_testing=insecure_testing
@@ -75,18 +75,18 @@ def _require_colluders(federation: FederationFile, *, accept_no_colluders: bool)
     if federation.task.colluders == 0 and not accept_no_colluders:
         raise NoColluders(
             "the task counts on no colluders: a teacher who also runs the aggregator, or reads "
-            "along with it, knows its own noise, and the promise does not hold against it. Have "
-            "the task made with --colluders 1 or more. If the promise need not hold against any "
-            "teacher, say --accept-no-colluders"
+            "along with it, knows its own noise, and the promise does not hold against it; have "
+            "the task made with --colluders 1 or more, or, if the promise need not hold against "
+            "any teacher, say --accept-no-colluders"
         )
 
 
 def _require_first_use(location: Location, *, is_first_use: bool) -> None:
     if not is_first_use:
         raise FirstUseUnsaid(
-            f"there is no ledger {_where(location)} yet, and a new one begins with nothing spent. "
-            "If this data was used in another federation, set path and head under [ledger] in "
-            "teacher.toml to that ledger. If it never was, say --first-use-of-this-data"
+            f"there is no ledger {_where(location)} yet, and a new one begins with nothing spent; "
+            "if this data was used in another federation, set path and head under [ledger] in "
+            "teacher.toml to that ledger; if it never was, say --first-use-of-this-data"
         )
 
 
@@ -98,9 +98,9 @@ def _require_known(ledger: Ledger, location: Location, data_id: str, *, is_first
     names = ", ".join(map(repr, known)) or "none yet"
     raise FirstUseUnsaid(
         f"the ledger {_where(location)} does not know the data {data_id!r}, which would get a cap "
-        f"of its own. The data it knows: {names}. If yours is one of these, have the task made "
-        "with that data id. If it is counted in another ledger, set path and head under [ledger] "
-        "in teacher.toml to that one. If it was never used, say --first-use-of-this-data"
+        f"of its own (the data it knows: {names}); if yours is one of these, have the task made "
+        "with that data id; if it is counted in another ledger, set path and head under [ledger] "
+        "in teacher.toml to that one; if it was never used, say --first-use-of-this-data"
     )
 
 

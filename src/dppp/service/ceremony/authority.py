@@ -1,9 +1,10 @@
 """The certificate authority of one federation's broker: who may open a TLS connection at all.
 
-The coordinator makes it with `dppp init`, signs with it when the key is dealt, and may then put it
-away. It is trusted for the channel only: ballots are signed by the teachers' own keys, and shares
-are sealed to them, so a stolen authority can let strangers knock, not vote (they lack an nkey) and
-not read. EC P-256, since every TLS library has it.
+The coordinator makes it with `dppp init`, signs with it when the key is dealt and when a TLS
+certificate is renewed, and may put it away in between. It is trusted for the channel only: ballots
+are signed by the teachers' own keys, and shares are sealed to them. So a stolen authority lets
+strangers connect, but they have no nkey to vote with and no key to read with. EC P-256, since every
+TLS library has it.
 """
 
 from dataclasses import dataclass, field
@@ -32,18 +33,18 @@ _UNREADABLE = (
     x509.DuplicateExtension,
     x509.UnsupportedGeneralNameType,
 )
-"""What `cryptography` raises on certificates and requests that somebody else made."""
+"""What `cryptography` raises on TLS certificates and requests that somebody else made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """The authority's key and certificate."""
+    """The authority's key and its own TLS certificate."""
 
     key: ec.EllipticCurvePrivateKey = field(repr=False)
-    certificate: x509.Certificate
+    tls_certificate: x509.Certificate
 
     def __post_init__(self) -> None:
-        if self.key.public_key() != self.certificate.public_key():
+        if self.key.public_key() != self.tls_certificate.public_key():
             raise FederationError(
                 "authority.key and authority.pem do not belong together; use the folder that "
                 "`dppp init` made"
@@ -63,33 +64,33 @@ class Authority:
                 x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
             )
         )
-        return cls(key=key, certificate=builder.sign(key, hashes.SHA256()))
+        return cls(key=key, tls_certificate=builder.sign(key, hashes.SHA256()))
 
     @classmethod
-    def from_pem(cls, key: bytes, certificate: bytes) -> Self:
+    def from_pem(cls, key: bytes, tls_certificate: bytes) -> Self:
         """The authority in the coordinator's folder."""
         return cls(
             key=read_tls_key(key),
-            certificate=read_certificate(certificate.decode("utf-8", "replace")),
+            tls_certificate=read_tls_certificate(tls_certificate.decode("utf-8", "replace")),
         )
 
     @property
     def pem(self) -> str:
-        """The certificate, which everybody gets."""
-        return _pem(self.certificate)
+        """The TLS certificate, which everybody gets."""
+        return _pem(self.tls_certificate)
 
     def issue(
         self, request: str, identity: Identity, *, now: datetime, lifetime: timedelta = LIFETIME
     ) -> str:
-        """A certificate for the key of a request; what it says is the identity, nothing else.
+        """A TLS certificate for the key of a request; what it says is the identity, nothing else.
 
         It does not outlive the authority, without which it would be worth nothing.
         """
-        key = require_request(request, identity)
-        end = min(now + lifetime, require_valid(self.certificate, "the authority", now=now))
+        key = require_tls_request(request, identity)
+        end = min(now + lifetime, require_valid(self.tls_certificate, "the authority", now=now))
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
-            _builder(_subject(identity.name), self.certificate.subject, key, now, end)
+            _builder(_subject(identity.name), self.tls_certificate.subject, key, now, end)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(is_authority=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([identity.usage]), critical=False)
@@ -105,7 +106,7 @@ def make_tls_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def make_certificate_request(key: ec.EllipticCurvePrivateKey, identity: Identity) -> str:
+def make_tls_request(key: ec.EllipticCurvePrivateKey, identity: Identity) -> str:
     """What an organisation sends instead of its key."""
     builder = (
         x509.CertificateSigningRequestBuilder()
@@ -115,8 +116,8 @@ def make_certificate_request(key: ec.EllipticCurvePrivateKey, identity: Identity
     return _pem(builder.sign(key, hashes.SHA256()))
 
 
-def require_request(request: str, identity: Identity) -> ec.EllipticCurvePublicKey:
-    """The key of a certificate request that was signed by it, for this identity."""
+def require_tls_request(request: str, identity: Identity) -> ec.EllipticCurvePublicKey:
+    """The key of a TLS certificate request that was signed by it, for this identity."""
     try:
         found = x509.load_pem_x509_csr(request.encode("ascii"))
         is_fit = found.is_signature_valid and request == _pem(found)
@@ -124,36 +125,39 @@ def require_request(request: str, identity: Identity) -> ec.EllipticCurvePublicK
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except _UNREADABLE as error:
         raise FederationError(
-            f"the certificate request of {identity.name} cannot be read ({error}); ask for it again"
+            f"the TLS certificate request of {identity.name} cannot be read ({error}); ask for it "
+            "again"
         ) from error
     expected = (_subject(identity.name), identity.alternative_names)
     if not is_fit or (subject, names) != expected:
         raise FederationError(
-            f"the certificate request of {identity.name} is not its own or was changed; ask for it "
-            "again"
+            f"the TLS certificate request of {identity.name} is not its own or was changed; ask "
+            "for it again"
         )
     return _require_p256(key, identity.name)
 
 
-def hosts_of_request(request: str) -> tuple[str, ...]:
-    """The hosts that a broker's certificate request names."""
+def hosts_of_tls_request(request: str) -> tuple[str, ...]:
+    """The hosts that a broker's TLS certificate request names."""
     try:
         found = x509.load_pem_x509_csr(request.encode("ascii"))
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except _UNREADABLE as error:
-        raise FederationError(f"a certificate request cannot be read ({error})") from error
+        raise FederationError(
+            f"a TLS certificate request cannot be read ({error}); ask for it again"
+        ) from error
     hosts = [str(name.value) for name in names if isinstance(name, x509.DNSName | x509.IPAddress)]
     return tuple(hosts)
 
 
-def require_certificate(text: str, identity: Identity, authority: str) -> x509.Certificate:
-    """The certificate, if this authority issued it to this identity and for its use only."""
-    certificate, issuer = read_certificate(text), read_certificate(authority)
-    what = f"the certificate of {identity.name}"
+def require_tls_certificate(text: str, identity: Identity, authority: str) -> x509.Certificate:
+    """The TLS certificate, if this authority issued it to this identity and for its use only."""
+    tls_certificate, issuer = read_tls_certificate(text), read_tls_certificate(authority)
+    what = f"the TLS certificate of {identity.name}"
     try:
-        certificate.verify_directly_issued_by(issuer)
-        key, subject = certificate.public_key(), certificate.subject
-        extensions = certificate.extensions
+        tls_certificate.verify_directly_issued_by(issuer)
+        key, subject = tls_certificate.public_key(), tls_certificate.subject
+        extensions = tls_certificate.extensions
         is_authority = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         usage = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -165,52 +169,61 @@ def require_certificate(text: str, identity: Identity, authority: str) -> x509.C
     if subject != _subject(identity.name) or names != identity.alternative_names:
         raise FederationError(f"{what} names somebody else; get the federation file again")
     if is_authority or list(usage) != [identity.usage]:
-        raise FederationError(f"{what} is for another use than a {identity.role}'s")
+        raise FederationError(
+            f"{what} is for another use than a {identity.role}'s; get the federation file again"
+        )
     _require_p256(key, identity.name)
-    return certificate
+    return tls_certificate
 
 
 def require_authority(text: str) -> x509.Certificate:
-    """The certificate of an authority, signed by itself."""
-    certificate = read_certificate(text)
+    """The TLS certificate of an authority, signed by itself."""
+    tls_certificate = read_tls_certificate(text)
     try:
-        certificate.verify_directly_issued_by(certificate)
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        tls_certificate.verify_directly_issued_by(tls_certificate)
+        constraints = tls_certificate.extensions.get_extension_for_class(
+            x509.BasicConstraints
+        ).value
         is_authority = constraints.ca
     except _UNREADABLE:
         is_authority = False
     if not is_authority:
-        raise FederationError("the federation's authority is no certificate authority")
-    _require_p256(certificate.public_key(), "the authority")
-    return certificate
+        raise FederationError(
+            "the federation's authority is not a certificate authority; get the federation file "
+            "again"
+        )
+    _require_p256(tls_certificate.public_key(), "the authority")
+    return tls_certificate
 
 
-def require_valid(certificate: x509.Certificate, whose: str, *, now: datetime) -> datetime:
-    """When the certificate ends; refused after that, and before it begins."""
-    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+def require_valid(tls_certificate: x509.Certificate, whose: str, *, now: datetime) -> datetime:
+    """When the TLS certificate ends; refused after that, and before it begins."""
+    start, end = tls_certificate.not_valid_before_utc, tls_certificate.not_valid_after_utc
     if now < start:
         raise TlsCertificateEnded(
-            f"the certificate of {whose} begins at {start:%Y-%m-%d %H:%M} UTC, and it is "
+            f"the TLS certificate of {whose} begins at {start:%Y-%m-%d %H:%M} UTC, and it is "
             f"{now:%Y-%m-%d %H:%M} here; set the clock"
         )
     if now > end:
         remedy = "make a new federation" if whose == "the authority" else "run `dppp renew request`"
         raise TlsCertificateEnded(
-            f"the certificate of {whose} ended at {end:%Y-%m-%d %H:%M} UTC, and it is "
+            f"the TLS certificate of {whose} ended at {end:%Y-%m-%d %H:%M} UTC, and it is "
             f"{now:%Y-%m-%d %H:%M} here; set the clock if that is wrong, otherwise {remedy}"
         )
     return end
 
 
-def read_certificate(text: str) -> x509.Certificate:
-    """A certificate in its one PEM form."""
+def read_tls_certificate(text: str) -> x509.Certificate:
+    """A TLS certificate in its one PEM form."""
     try:
-        certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
+        tls_certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
     except _UNREADABLE as error:
-        raise FederationError(f"a certificate cannot be read ({error}); get it again") from error
-    if _pem(certificate) != text:
-        raise FederationError("a certificate is not in its canonical form; get it again")
-    return certificate
+        raise FederationError(
+            f"a TLS certificate cannot be read ({error}); get it again"
+        ) from error
+    if _pem(tls_certificate) != text:
+        raise FederationError("a TLS certificate is not in its canonical form; get it again")
+    return tls_certificate
 
 
 def read_tls_key(data: bytes) -> ec.EllipticCurvePrivateKey:
@@ -220,7 +233,7 @@ def read_tls_key(data: bytes) -> ec.EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise FederationError("this is no EC P-256 key in PEM; use the file that dppp made")
+        raise FederationError("this is not an EC P-256 key in PEM; use the file that dppp made")
     return key
 
 

@@ -40,7 +40,7 @@ def init_federation(folder: Path, terms: Terms, *, now: datetime | None = None) 
 def collect(folder: Path, requests: Sequence[JoinRequest]) -> None:
     """Keep join requests, all of them or none; the same one again changes nothing."""
     if not (folder / REQUESTS).is_dir():
-        raise InputError(f"{folder} is no coordinator's folder; make one with `dppp init`")
+        raise InputError(f"{folder} is not a coordinator's folder; make one with `dppp init`")
     kept = read_requests(folder)
     new = [request for request in dict.fromkeys(requests) if request not in kept]
     require_compatible([*kept, *new])

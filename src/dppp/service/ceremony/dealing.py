@@ -1,6 +1,6 @@
 """The key ceremony of a federation, run by the dealer.
 
-Terms and join requests go in; the federation file and one sealed share a teacher come out. The
+Terms and join requests go in; the federation file and one sealed share per teacher come out. The
 dealer's process knows the whole key until it ends. Nothing is written before everything is made,
 and nothing is overwritten.
 """
@@ -48,7 +48,7 @@ def deal_federation(
 ) -> DealtFederation:
     """Run the ceremony on a coordinator's folder; `key` is for tests, which dealt one before.
 
-    `lifetime` is that of the certificates.
+    `lifetime` is that of the TLS certificates.
     """
     terms, requests, authority = read_terms(folder), read_requests(folder), read_authority(folder)
     _require_complete(requests)
@@ -60,10 +60,10 @@ def deal_federation(
     (aggregator,) = (request for request in requests if request.role is Role.AGGREGATOR)
     task = _agree(terms, teachers, aggregator, certificate, dealt)
     issue = partial(authority.issue, now=now or datetime.now(UTC), lifetime=lifetime)
-    certificates = {
-        request: issue(request.certificate_request, request.identity) for request in requests
+    tls_certificates = {
+        request: issue(request.tls_request, request.identity) for request in requests
     }
-    federation = _assemble(task, dealt, certificates, authority.pem)
+    federation = _assemble(task, dealt, tls_certificates, authority.pem)
     shares = [
         NewFile(name=name, data=seal_to(member.sealing_key, share, task.task_id))
         for name, member, share in zip(names, federation.teachers, dealt.shares, strict=True)
@@ -152,18 +152,18 @@ def _agree(
 
 
 def _assemble(
-    task: Task, dealt: DealtKey, certificates: Mapping[JoinRequest, str], authority: str
+    task: Task, dealt: DealtKey, tls_certificates: Mapping[JoinRequest, str], authority: str
 ) -> FederationFile:
-    """The federation file, with a certificate for everybody."""
-    stations = {
+    """The federation file, with a TLS certificate for everybody."""
+    non_voting = {
         request.role: NonVotingMember(
             name=request.name,
             signing_key=request.signing_key,
             nkey=request.nkey,
-            certificate=certificate,
+            tls_certificate=tls_certificate,
             hosts=request.identity.hosts,
         )
-        for request, certificate in certificates.items()
+        for request, tls_certificate in tls_certificates.items()
         if request.role is not Role.TEACHER
     }
     return FederationFile(
@@ -171,16 +171,16 @@ def _assemble(
         public=dealt.public,
         authority=authority,
         teachers=tuple(
-            _member(request, certificate)
-            for request, certificate in certificates.items()
+            _member(request, tls_certificate)
+            for request, tls_certificate in tls_certificates.items()
             if request.role is Role.TEACHER
         ),
-        aggregator=stations[Role.AGGREGATOR],
-        broker=stations[Role.BROKER],
+        aggregator=non_voting[Role.AGGREGATOR],
+        broker=non_voting[Role.BROKER],
     )
 
 
-def _member(request: JoinRequest, certificate: str) -> Member:
+def _member(request: JoinRequest, tls_certificate: str) -> Member:
     assert request.sealing_key is not None, "a teacher's request has one"
     assert request.nkey is not None, "and an nkey"
     return Member(
@@ -188,7 +188,7 @@ def _member(request: JoinRequest, certificate: str) -> Member:
         signing_key=request.signing_key,
         sealing_key=request.sealing_key,
         nkey=request.nkey,
-        certificate=certificate,
+        tls_certificate=tls_certificate,
     )
 
 

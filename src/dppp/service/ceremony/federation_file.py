@@ -1,8 +1,8 @@
 """The federation file: everything public that all parties of a federation agree on.
 
 The dealer writes it, everybody gets it, and everybody compares its hash by telephone before using
-it. One that exists agrees with itself: the task names these teachers and this key, and every
-certificate was issued by this authority to whom it stands beside.
+it. One that exists agrees with itself: the task names these teachers and this key, and every TLS
+certificate was issued by this authority to the member whose entry holds it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,11 @@ from dppp.paillier.keys import PublicKey
 from dppp.protocol.messages import hash_parts
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
-from dppp.service.ceremony.authority import read_certificate, require_authority, require_certificate
+from dppp.service.ceremony.authority import (
+    read_tls_certificate,
+    require_authority,
+    require_tls_certificate,
+)
 from dppp.service.ceremony.identity import Identity, Role
 from dppp.service.ceremony.join_request import require_keys
 from dppp.service.ceremony.json_document import (
@@ -30,7 +34,7 @@ from dppp.service.stores.new_files import read_file
 
 _FIELDS = ("task", "public_key", "authority", "teachers", "aggregator", "broker")
 _MEMBER = ("name", "signing_key", "sealing_key", "nkey", "certificate")
-_STATION = ("name", "signing_key", "nkey", "certificate", "hosts")
+_NON_VOTING = ("name", "signing_key", "nkey", "certificate", "hosts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +45,14 @@ class Member:
     signing_key: bytes
     sealing_key: bytes
     nkey: str
-    certificate: str = field(repr=False)
+    tls_certificate: str = field(repr=False)
 
     def __post_init__(self) -> None:
         require_keys(self.name, Role.TEACHER, self.signing_key, self.sealing_key, self.nkey)
 
     @property
     def identity(self) -> Identity:
-        """Whom its certificate names."""
+        """Whom its TLS certificate names."""
         return Identity(role=Role.TEACHER, name=self.name, nkey=self.nkey)
 
 
@@ -59,7 +63,7 @@ class NonVotingMember:
     name: str
     signing_key: bytes
     nkey: str | None
-    certificate: str = field(repr=False)
+    tls_certificate: str = field(repr=False)
     hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -67,7 +71,7 @@ class NonVotingMember:
 
     @property
     def identity(self) -> Identity:
-        """Whom its certificate names."""
+        """Whom its TLS certificate names."""
         role = Role.BROKER if self.nkey is None else Role.AGGREGATOR
         return Identity(role=role, name=self.name, nkey=self.nkey, hosts=self.hosts)
 
@@ -88,7 +92,7 @@ class FederationFile:
         self.task.require_key(self.public)
         _require_agreement(self)
         _require_distinct(self)
-        _require_certificates(self)
+        _require_tls_certificates(self)
 
     @property
     def hash(self) -> bytes:
@@ -106,22 +110,25 @@ class FederationFile:
         return (*self.teachers, self.aggregator, self.broker)
 
     @property
-    def certificates_end(self) -> datetime:
-        """When the first of the dealt certificates ends; homes may have renewed theirs."""
+    def tls_certificates_end(self) -> datetime:
+        """When the first of the dealt TLS certificates ends; homes may have renewed theirs."""
         return min(
-            read_certificate(each.certificate).not_valid_after_utc for each in self.everybody
+            read_tls_certificate(each.tls_certificate).not_valid_after_utc
+            for each in self.everybody
         )
 
     @property
     def authority_end(self) -> datetime:
         """When the authority ends, and with it what can be renewed."""
-        return read_certificate(self.authority).not_valid_after_utc
+        return read_tls_certificate(self.authority).not_valid_after_utc
 
     def index_of(self, name: str) -> int:
         """The teacher's index, from 1."""
         names = [member.name for member in self.teachers]
         if name not in names:
-            raise FederationError(f"there is no teacher {name!r} in this federation")
+            raise FederationError(
+                f"there is no teacher {name!r} in this federation; check the home and the file"
+            )
         return names.index(name) + 1
 
     def to_bytes(self) -> bytes:
@@ -147,8 +154,8 @@ class FederationFile:
             ),
             authority=fields.text("authority"),
             teachers=tuple(_member(each) for each in fields.inners("teachers", _MEMBER)),
-            aggregator=_station(fields.inner("aggregator", _STATION)),
-            broker=_station(fields.inner("broker", _STATION)),
+            aggregator=_non_voting_member(fields.inner("aggregator", _NON_VOTING)),
+            broker=_non_voting_member(fields.inner("broker", _NON_VOTING)),
         )
         require_same(found.to_bytes(), data, cls.KIND)
         return found
@@ -220,13 +227,15 @@ def _require_distinct(federation: FederationFile) -> None:
             raise FederationError(f"two in this federation have the same {what}; get it again")
 
 
-def _require_certificates(federation: FederationFile) -> None:
+def _require_tls_certificates(federation: FederationFile) -> None:
     keys = [require_authority(federation.authority).public_key()]
     for each in federation.everybody:
-        certificate = require_certificate(each.certificate, each.identity, federation.authority)
-        if certificate.public_key() in keys:
+        tls_certificate = require_tls_certificate(
+            each.tls_certificate, each.identity, federation.authority
+        )
+        if tls_certificate.public_key() in keys:
             raise FederationError(f"{each.name} has the TLS key of somebody else; get it again")
-        keys.append(certificate.public_key())
+        keys.append(tls_certificate.public_key())
 
 
 def _member_to_json(member: Member) -> dict[str, object]:
@@ -235,17 +244,17 @@ def _member_to_json(member: Member) -> dict[str, object]:
         "signing_key": to_text(member.signing_key),
         "sealing_key": to_text(member.sealing_key),
         "nkey": member.nkey,
-        "certificate": member.certificate,
+        "certificate": member.tls_certificate,
     }
 
 
-def _non_voting_to_json(station: NonVotingMember) -> dict[str, object]:
+def _non_voting_to_json(member: NonVotingMember) -> dict[str, object]:
     return {
-        "name": station.name,
-        "signing_key": to_text(station.signing_key),
-        "nkey": station.nkey,
-        "certificate": station.certificate,
-        "hosts": list(station.hosts),
+        "name": member.name,
+        "signing_key": to_text(member.signing_key),
+        "nkey": member.nkey,
+        "certificate": member.tls_certificate,
+        "hosts": list(member.hosts),
     }
 
 
@@ -255,15 +264,15 @@ def _member(fields: Fields) -> Member:
         signing_key=fields.bytes("signing_key"),
         sealing_key=fields.bytes("sealing_key"),
         nkey=fields.text("nkey"),
-        certificate=fields.text("certificate"),
+        tls_certificate=fields.text("certificate"),
     )
 
 
-def _station(fields: Fields) -> NonVotingMember:
+def _non_voting_member(fields: Fields) -> NonVotingMember:
     return NonVotingMember(
         name=fields.text("name"),
         signing_key=fields.bytes("signing_key"),
         nkey=fields.optional_text("nkey"),
-        certificate=fields.text("certificate"),
+        tls_certificate=fields.text("certificate"),
         hosts=fields.texts("hosts"),
     )

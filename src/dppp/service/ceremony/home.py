@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from dppp.errors import FederationError, KeyMaterialError
 from dppp.paillier.keys import KeyShare, check_key_share
 from dppp.service.ceremony.authority import (
-    make_certificate_request,
     make_tls_key,
-    read_certificate,
+    make_tls_request,
+    read_tls_certificate,
     read_tls_key,
     require_valid,
 )
@@ -42,7 +42,7 @@ REQUEST = "join-request.json"
 RENEWAL = "renewal-request.json"
 FEDERATION = "federation.json"
 SHARE = "key.share"
-CERTIFICATE = "tls.pem"
+TLS_CERTIFICATE = "tls.pem"
 AUTHORITY = "authority.pem"
 
 
@@ -67,7 +67,7 @@ class Home:
         return key if isinstance(key, X25519PrivateKey) else _refuse_key(SEALING_KEY)
 
     def nats_seed(self) -> str:
-        """What this organisation shows the broker that it is itself with. Secret."""
+        """What this organisation proves its identity to the broker with. Secret."""
         seed = self._secret(NATS_SEED).decode("ascii", "replace").strip()
         public_nkey(seed)
         return seed
@@ -80,25 +80,26 @@ class Home:
         """What opens the channel to the broker."""
         return read_tls_key(self._secret(name))
 
-    def certificate(self) -> x509.Certificate:
+    def tls_certificate(self) -> x509.Certificate:
         """What this organisation shows the broker, or the broker everybody."""
-        path = self.folder / CERTIFICATE
+        path = self.folder / TLS_CERTIFICATE
         if not path.exists():
             raise FederationError(f"there is no {path} yet; run `dppp setup` first")
-        return read_certificate(read_file(path).decode("ascii", "replace"))
+        return read_tls_certificate(read_file(path).decode("ascii", "replace"))
 
     def tls_context(self) -> ssl.SSLContext:
-        """For dialling out to the broker: TLS 1.3, this federation's authority, own certificate."""
+        """For dialling the broker: TLS 1.3, this federation's authority, this TLS certificate."""
         self.tls_key()
-        require_valid(self.certificate(), str(self.folder), now=datetime.now(UTC))
+        require_valid(self.tls_certificate(), str(self.folder), now=datetime.now(UTC))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
             context.load_verify_locations(self.folder / AUTHORITY)
-            context.load_cert_chain(self.folder / CERTIFICATE, self.folder / TLS_KEY)
+            context.load_cert_chain(self.folder / TLS_CERTIFICATE, self.folder / TLS_KEY)
         except (OSError, ssl.SSLError) as error:
             raise FederationError(
-                f"cannot use the certificates in {self.folder} ({error}); run `dppp setup` first"
+                f"cannot use the TLS certificates in {self.folder} ({error}); run `dppp setup` "
+                "first"
             ) from error
         return context
 
@@ -141,7 +142,7 @@ def make_home(
         signing_key,
         identity=identity,
         sealing_key=None if sealing_key is None else sealing_key.public_key().public_bytes_raw(),
-        certificate_request=make_certificate_request(tls_key, identity),
+        tls_request=make_tls_request(tls_key, identity),
     )
     files = [
         NewFile(name=SIGNING_KEY, data=pem_of(signing_key)),
@@ -157,7 +158,7 @@ def make_home(
 
 
 def pem_of(key: Ed25519PrivateKey | X25519PrivateKey | EllipticCurvePrivateKey) -> bytes:
-    """A private key as it lies in its file, which has mode 0600."""
+    """A private key as it is written to its file, which has mode 0600."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -174,6 +175,6 @@ def _read_key(data: bytes) -> object:
 
 def _refuse_key(name: str) -> NoReturn:
     raise KeyMaterialError(
-        f"{name} holds no private key of its kind; restore it from its copy, or join anew with a "
-        "new home"
+        f"{name} does not hold a private key of its kind; restore it from its copy, or join again "
+        "with a new home"
     )

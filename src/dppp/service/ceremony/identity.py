@@ -1,4 +1,4 @@
-"""Who somebody is in a federation, as a certificate says it."""
+"""Who somebody is in a federation, as a TLS certificate says it."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from dppp.errors import FederationError
 
 LONGEST_NAME_BYTES = 64
-"""What a certificate allows for a name, in UTF-8."""
+"""What a TLS certificate allows for a name, in UTF-8."""
 
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whom a certificate names: teacher and aggregator by their nkey, the broker by its hosts."""
+    """Whom a TLS certificate names: teachers and aggregator by nkey, the broker by its hosts."""
 
     role: Role
     name: str
@@ -38,8 +38,8 @@ class Identity:
         is_plain = self.name.isprintable() and self.name == self.name.strip()
         if not is_plain or not 0 < len(self.name.encode()) <= LONGEST_NAME_BYTES:
             raise FederationError(
-                f"a name has 1 to {LONGEST_NAME_BYTES} printable characters (fewer, if they take "
-                f"several bytes each) and no space around it, unlike {self.name[:80]!r}"
+                f"{self.name[:80]!r} cannot be a name; choose 1 to {LONGEST_NAME_BYTES} printable "
+                "characters (fewer, if they take several bytes each) without spaces around them"
             )
         for host in self.hosts:
             _require_host(host)
@@ -50,12 +50,12 @@ class Identity:
             )
         if (self.role is Role.BROKER) != (self.nkey is None):
             raise FederationError(
-                f"{self.name}: teachers and aggregator have an nkey, a broker not"
+                f"{self.name}: teachers and the aggregator have an nkey, and a broker has none"
             )
 
     @property
     def alternative_names(self) -> x509.SubjectAlternativeName:
-        """The names in the certificate's extension."""
+        """The names in the TLS certificate's extension."""
         if self.role is Role.BROKER:
             return x509.SubjectAlternativeName([_general_name(host) for host in self.hosts])
         uri = f"urn:dppp:{self.role}:{self.nkey}"
@@ -63,7 +63,7 @@ class Identity:
 
     @property
     def usage(self) -> x509.ObjectIdentifier:
-        """What the certificate is for."""
+        """What the TLS certificate is for."""
         is_server = self.role is Role.BROKER
         return ExtendedKeyUsageOID.SERVER_AUTH if is_server else ExtendedKeyUsageOID.CLIENT_AUTH
 
@@ -82,6 +82,6 @@ def _require_host(host: str) -> None:
         is_address = False
     if not is_address and not _HOST_NAME.fullmatch(host):
         raise FederationError(
-            f"{host[:80]!r} is no host name in small letters and no IP address; write it as "
+            f"{host[:80]!r} is neither a host name in small letters nor an IP address; write it as "
             "nats.example.org, without a port"
         )

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from dppp.errors import FederationError
 from dppp.protocol.messages import hash_parts
-from dppp.service.ceremony.authority import hosts_of_request, require_request
+from dppp.service.ceremony.authority import hosts_of_tls_request, require_tls_request
 from dppp.service.ceremony.identity import Identity, Role
 from dppp.service.ceremony.json_document import read_document, require_same, to_text, write_document
 from dppp.service.ceremony.nkey import require_nkey
@@ -33,18 +33,18 @@ class JoinRequest:
     signing_key: bytes
     sealing_key: bytes | None
     nkey: str | None
-    certificate_request: str
+    tls_request: str
     signature: bytes
 
     def __post_init__(self) -> None:
         require_keys(self.name, self.role, self.signing_key, self.sealing_key, self.nkey)
-        require_request(self.certificate_request, self.identity)
+        require_tls_request(self.tls_request, self.identity)
         self._require_signature()
 
     @property
     def identity(self) -> Identity:
-        """Whom the certificate is to name."""
-        hosts = hosts_of_request(self.certificate_request) if self.role is Role.BROKER else ()
+        """Whom the TLS certificate is to name."""
+        hosts = hosts_of_tls_request(self.tls_request) if self.role is Role.BROKER else ()
         return Identity(role=self.role, name=self.name, nkey=self.nkey, hosts=hosts)
 
     @property
@@ -60,9 +60,7 @@ class JoinRequest:
 
     def to_bytes(self) -> bytes:
         """The file that is sent."""
-        fields = _fields(
-            self.identity, self.signing_key, self.sealing_key, self.certificate_request
-        )
+        fields = _fields(self.identity, self.signing_key, self.sealing_key, self.tls_request)
         return write_document(self.KIND, {**fields, "signature": to_text(self.signature)})
 
     @classmethod
@@ -75,7 +73,7 @@ class JoinRequest:
             signing_key=fields.bytes("signing_key"),
             sealing_key=fields.optional_bytes("sealing_key"),
             nkey=fields.optional_text("nkey"),
-            certificate_request=fields.text("certificate_request"),
+            tls_request=fields.text("certificate_request"),
             signature=fields.bytes("signature"),
         )
         require_same(request.to_bytes(), data, cls.KIND)
@@ -83,9 +81,7 @@ class JoinRequest:
 
     def _require_signature(self) -> None:
         key = Ed25519PublicKey.from_public_bytes(self.signing_key)
-        fields = _fields(
-            self.identity, self.signing_key, self.sealing_key, self.certificate_request
-        )
+        fields = _fields(self.identity, self.signing_key, self.sealing_key, self.tls_request)
         try:
             key.verify(self.signature, _signed_bytes(fields))
         except InvalidSignature:
@@ -100,18 +96,18 @@ def sign_request(
     *,
     identity: Identity,
     sealing_key: bytes | None,
-    certificate_request: str,
+    tls_request: str,
 ) -> JoinRequest:
     """A request by the organisation that holds this key."""
     public = signing_key.public_key().public_bytes_raw()
-    fields = _fields(identity, public, sealing_key, certificate_request)
+    fields = _fields(identity, public, sealing_key, tls_request)
     return JoinRequest(
         role=identity.role,
         name=identity.name,
         signing_key=public,
         sealing_key=sealing_key,
         nkey=identity.nkey,
-        certificate_request=certificate_request,
+        tls_request=tls_request,
         signature=signing_key.sign(_signed_bytes(fields)),
     )
 
@@ -119,18 +115,18 @@ def sign_request(
 def require_keys(
     name: str, role: Role, signing_key: bytes, sealing_key: bytes | None, nkey: str | None
 ) -> None:
-    """Refuse keys that the role does not have, lacks, or that are none."""
+    """Refuse keys of a wrong length, keys that the role lacks, and keys that it does not have."""
     keys = [signing_key] if sealing_key is None else [signing_key, sealing_key]
     if any(len(key) != KEY_BYTES for key in keys):
         raise FederationError(f"{name[:80]}: signing and sealing keys have {KEY_BYTES} bytes each")
     if (role is Role.TEACHER) != (sealing_key is not None):
-        raise FederationError(f"{name[:80]}: a teacher has a sealing key, and nobody else")
+        raise FederationError(f"{name[:80]}: a teacher has a sealing key, and nobody else has one")
     if nkey is not None:
         require_nkey(nkey)
 
 
 def _fields(
-    identity: Identity, signing_key: bytes, sealing_key: bytes | None, certificate_request: str
+    identity: Identity, signing_key: bytes, sealing_key: bytes | None, tls_request: str
 ) -> dict[str, object]:
     """Everything that is signed."""
     values = (
@@ -139,7 +135,7 @@ def _fields(
         to_text(signing_key),
         None if sealing_key is None else to_text(sealing_key),
         identity.nkey,
-        certificate_request,
+        tls_request,
     )
     return dict(zip(_FIELDS, values, strict=True))
 
@@ -152,4 +148,4 @@ def _role(text: str) -> Role:
     try:
         return Role(text)
     except ValueError:
-        raise FederationError(f"{text[:40]!r} is no role; choose {', '.join(Role)}") from None
+        raise FederationError(f"{text[:40]!r} is not a role; choose {', '.join(Role)}") from None

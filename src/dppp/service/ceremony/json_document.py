@@ -1,7 +1,8 @@
 """JSON documents that organisations send each other: one meaning has one text.
 
 Whoever reads one builds the object and writes it again; other bytes than it came in are refused, so
-a hash of the bytes is a hash of the meaning. Bytes are base64, keys stand in a fixed order.
+a hash of the bytes is a hash of the meaning. Bytes are base64, keys are in a fixed order.
+Used by join requests and the federation file.
 """
 
 import base64
@@ -25,14 +26,18 @@ def write_document(kind: str, fields: Mapping[str, object]) -> bytes:
 def read_document(data: bytes, kind: str, names: Sequence[str]) -> "Fields":
     """The fields of a document of this kind, and no others."""
     if len(data) > SIZE_LIMIT:
-        raise FederationError(f"a {kind} has at most {SIZE_LIMIT:,} bytes; this is something else")
+        raise FederationError(
+            f"a {kind} has at most {SIZE_LIMIT:,} bytes, and this has more; check which file it is"
+        )
     try:
         found = json.loads(data, object_pairs_hook=_refuse_doubles)
     except (ValueError, RecursionError) as error:
-        raise FederationError(f"this is no {kind}: no JSON ({error}); get it again") from error
+        raise FederationError(
+            f"this is not a {kind}, since it is not JSON ({error}); get it again"
+        ) from error
     fields = Fields(found, kind, ("kind", "version", *names))
     if fields.text("kind") != kind or found["version"] != VERSION:
-        raise FederationError(f"this is no {kind} of version {VERSION}; check which file it is")
+        raise FederationError(f"this is not a {kind} of version {VERSION}; check which file it is")
     return fields
 
 
@@ -45,7 +50,7 @@ def require_same(written: bytes, data: bytes, kind: str) -> None:
 
 
 def to_text(data: bytes) -> str:
-    """Bytes as they stand in a document."""
+    """Bytes as they are written in a document."""
     return base64.b64encode(data).decode("ascii")
 
 

@@ -1,7 +1,7 @@
 """nkeys: the Ed25519 keys by which a NATS server knows who is who.
 
-A seed ("SU…") stays at home; the public key ("U…") is in the federation file and in the server's
-configuration. At a connection the client signs what the server drew, so no secret travels.
+A seed ("SU…") stays in its home; the public key ("U…") is in the federation file and in the
+server's configuration. At a connection the client signs what the server drew, so no secret travels.
 """
 
 import base64
@@ -22,9 +22,9 @@ def make_seed(random_bytes: RandomBytes = system_random) -> str:
 
 
 def public_nkey(seed: str) -> str:
-    """The public key of a seed. nkeys reads a mistyped one too, so its checksum is held against it.
+    """The public key of a seed; nkeys reads a mistyped one too, so its checksum is checked here.
 
-    Nothing of a seed is repeated, and what nkeys says about it neither.
+    An error repeats nothing of a seed, nor what nkeys says about it.
     """
     try:
         given = seed.encode("ascii")
@@ -34,7 +34,8 @@ def public_nkey(seed: str) -> str:
         is_seed = False
     if not is_seed:
         raise FederationError(
-            "this is no seed of a NATS user; restore it from its copy, or join anew with a new home"
+            "this is not the seed of a NATS user; restore it from its copy, or join again with a "
+            "new home"
         )
     public: bytes = nkeys.from_seed(given).public_key
     return public.decode("ascii")
@@ -49,6 +50,6 @@ def require_nkey(text: str) -> None:
     is_user = len(text) == _LENGTH and raw[:1] == bytes((nkeys.PREFIX_BYTE_USER,))
     if not is_user or nkeys.crc16(bytearray(raw[:-2])).to_bytes(2, "little") != raw[-2:]:
         raise FederationError(
-            f"{text[:60]!r} is no public nkey of a NATS user; it has {_LENGTH} letters and digits "
-            "and begins with U"
+            f"{text[:60]!r} is not the public nkey of a NATS user; it has {_LENGTH} letters and "
+            "digits and begins with U"
         )

@@ -1,9 +1,9 @@
-"""New certificates for a federation that goes on; of all keys only the one for TLS changes.
+"""New TLS certificates for a federation that goes on; of all keys only the one for TLS changes.
 
-Certificates end, and the federation file, whose hash is in every configuration, holds those that
-were dealt. A renewal leaves that file alone and changes two files of a home, tls.key and tls.pem.
-The organisation asks with its old identity (`request_renewal`), the coordinator signs
-(`sign_renewals`), the organisation takes it in (`install_renewal`): the way of a join request.
+TLS certificates end, and the federation file, whose hash is in every configuration, holds those
+that were dealt. A renewal leaves that file alone and changes two files of a home, tls.key and
+tls.pem. The organisation asks with its old identity (`request_renewal`), the coordinator signs
+(`sign_renewals`), and the organisation takes it in (`install_renewal`): the way of a join request.
 """
 
 import os
@@ -17,34 +17,33 @@ from cryptography import x509
 from dppp.errors import FederationError, InputError
 from dppp.service.ceremony.authority import (
     LIFETIME,
-    make_certificate_request,
     make_tls_key,
-    read_certificate,
-    require_certificate,
-    require_request,
+    make_tls_request,
+    read_tls_certificate,
+    require_tls_certificate,
+    require_tls_request,
     require_valid,
 )
 from dppp.service.ceremony.coordinator import read_authority, read_requests
 from dppp.service.ceremony.dealing import plain_names
 from dppp.service.ceremony.home import (
     AUTHORITY,
-    CERTIFICATE,
     NEXT_TLS_KEY,
     RENEWAL,
+    TLS_CERTIFICATE,
     TLS_KEY,
     Home,
     pem_of,
 )
 from dppp.service.ceremony.join_request import JoinRequest, sign_request
-from dppp.service.stores.head_file import sync_folder
-from dppp.service.stores.new_files import PUBLIC, NewFile, read_file, write_new_files
+from dppp.service.stores.new_files import PUBLIC, NewFile, read_file, sync_folder, write_new_files
 
-_NEXT_CERTIFICATE = "tls.pem.next"
+_NEXT_TLS_CERTIFICATE = "tls.pem.next"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewed:
-    """A certificate that the coordinator issued anew, and its file."""
+    """A TLS certificate that the coordinator issued again, and its file."""
 
     request: JoinRequest
     file: str
@@ -54,7 +53,7 @@ class Renewed:
 def request_renewal(home: Home) -> JoinRequest:
     """Organisation: a new TLS key, which waits in the home, and the request to certify it.
 
-    Asked again it is the same request, until its certificate is installed.
+    Asked again it is the same request, until its TLS certificate is installed.
     """
     if (home.folder / RENEWAL).exists():
         return _waiting(home)
@@ -64,7 +63,7 @@ def request_renewal(home: Home) -> JoinRequest:
         home.signing_key(),
         identity=joined.identity,
         sealing_key=joined.sealing_key,
-        certificate_request=make_certificate_request(key, joined.identity),
+        tls_request=make_tls_request(key, joined.identity),
     )
     files = [
         NewFile(name=NEXT_TLS_KEY, data=pem_of(key)),
@@ -82,13 +81,13 @@ def sign_renewals(
     now: datetime | None = None,
     lifetime: timedelta = LIFETIME,
 ) -> tuple[Renewed, ...]:
-    """Coordinator: certificates for those who joined and changed nothing but their TLS key."""
+    """Coordinator: TLS certificates for those who joined and changed nothing but their TLS key."""
     authority, joined = read_authority(folder), read_requests(folder)
     for request in requests:
         _require_joined(request, joined)
-    certificates = [
+    tls_certificates = [
         authority.issue(
-            request.certificate_request,
+            request.tls_request,
             request.identity,
             now=now or datetime.now(UTC),
             lifetime=lifetime,
@@ -97,34 +96,34 @@ def sign_renewals(
     ]
     names = [f"{name}.pem" for name in plain_names([each.name for each in requests], "member")]
     files = [
-        NewFile(name=name, data=certificate.encode("ascii"), mode=PUBLIC)
-        for name, certificate in zip(names, certificates, strict=True)
+        NewFile(name=name, data=tls_certificate.encode("ascii"), mode=PUBLIC)
+        for name, tls_certificate in zip(names, tls_certificates, strict=True)
     ]
     write_new_files(out, files)
     return tuple(
-        Renewed(request=request, file=name, valid_until=_end(certificate))
-        for request, name, certificate in zip(requests, names, certificates, strict=True)
+        Renewed(request=request, file=name, valid_until=_end(tls_certificate))
+        for request, name, tls_certificate in zip(requests, names, tls_certificates, strict=True)
     )
 
 
 def install_renewal(home: Home, text: str, *, now: datetime | None = None) -> datetime:
-    """Organisation: put the new key and its certificate in the place of the old; when it ends.
+    """Organisation: put the new key and its TLS certificate in the place of the old; when it ends.
 
     Nothing is changed unless all checks pass. Stopped between the two files, which then do not
     belong together, the same call again finishes it.
     """
     request = home.request()
     authority = read_file(home.folder / AUTHORITY).decode("ascii", "replace")
-    certificate = require_certificate(text, request.identity, authority)
-    valid_until = require_valid(certificate, request.name, now=now or datetime.now(UTC))
-    has_next_key = _has_next_key(home, certificate)
-    (home.folder / _NEXT_CERTIFICATE).unlink(missing_ok=True)
-    new = NewFile(name=_NEXT_CERTIFICATE, data=text.encode("ascii"), mode=PUBLIC)
+    tls_certificate = require_tls_certificate(text, request.identity, authority)
+    valid_until = require_valid(tls_certificate, request.name, now=now or datetime.now(UTC))
+    has_next_key = _has_next_key(home, tls_certificate)
+    (home.folder / _NEXT_TLS_CERTIFICATE).unlink(missing_ok=True)
+    new = NewFile(name=_NEXT_TLS_CERTIFICATE, data=text.encode("ascii"), mode=PUBLIC)
     write_new_files(home.folder, [new])
     try:
         if has_next_key:
             os.replace(home.folder / NEXT_TLS_KEY, home.folder / TLS_KEY)
-        os.replace(home.folder / _NEXT_CERTIFICATE, home.folder / CERTIFICATE)
+        os.replace(home.folder / _NEXT_TLS_CERTIFICATE, home.folder / TLS_CERTIFICATE)
         (home.folder / RENEWAL).unlink(missing_ok=True)
         sync_folder(home.folder)
     except OSError as error:
@@ -136,7 +135,7 @@ def install_renewal(home: Home, text: str, *, now: datetime | None = None) -> da
 
 def _waiting(home: Home) -> JoinRequest:
     request = JoinRequest.from_bytes(read_file(home.folder / RENEWAL))
-    key = require_request(request.certificate_request, request.identity)
+    key = require_tls_request(request.tls_request, request.identity)
     path = home.folder / NEXT_TLS_KEY
     if not path.exists() or home.tls_key(NEXT_TLS_KEY).public_key() != key:
         raise FederationError(
@@ -147,36 +146,36 @@ def _waiting(home: Home) -> JoinRequest:
 
 
 def _require_joined(request: JoinRequest, joined: Sequence[JoinRequest]) -> None:
-    """The same member with the same keys, but for the one of TLS."""
+    """The same member with the same keys, but for the one for TLS."""
     found = [each for each in joined if each.identity == request.identity]
     keys = (request.signing_key, request.sealing_key)
     if not found or keys != (found[0].signing_key, found[0].sealing_key):
         raise FederationError(
             f"nobody joined this federation as {request.role} {request.name!r} with the keys of "
-            f"this request ({request.fingerprint}); a renewal keeps all keys but the one of TLS: "
-            "ask for it again, from the home that joined"
+            f"this request ({request.fingerprint}), and a renewal keeps all keys but the one for "
+            "TLS; ask for it again, from the home that joined"
         )
-    if request.certificate_request == found[0].certificate_request:
+    if request.tls_request == found[0].tls_request:
         raise FederationError(
             f"this is the request by which {request.name!r} joined; ask for the one that "
             "`dppp renew request` makes"
         )
 
 
-def _has_next_key(home: Home, certificate: x509.Certificate) -> bool:
-    """Whether the certificate is for the key that waits; False if for the one in use already."""
-    key = certificate.public_key()
+def _has_next_key(home: Home, tls_certificate: x509.Certificate) -> bool:
+    """Whether the TLS certificate is for the key that waits; False if for the one in use."""
+    key = tls_certificate.public_key()
     if (home.folder / NEXT_TLS_KEY).exists():
         if home.tls_key(NEXT_TLS_KEY).public_key() == key:
             return True
     elif home.tls_key().public_key() == key:
         return False
     raise FederationError(
-        "this certificate is for another TLS key than the one that waits in "
+        "this TLS certificate is for another key than the one that waits in "
         f"{home.folder / NEXT_TLS_KEY}; install the one that was signed for the last request, or "
-        "ask anew by `dppp renew request`"
+        "ask again with `dppp renew request`"
     )
 
 
-def _end(certificate: str) -> datetime:
-    return read_certificate(certificate).not_valid_after_utc
+def _end(tls_certificate: str) -> datetime:
+    return read_tls_certificate(tls_certificate).not_valid_after_utc

@@ -1,7 +1,7 @@
 """`dppp setup`: an organisation takes what the dealer sent into its home, after checking it.
 
-Nothing is written unless the federation file is the one whose hash was compared, stands beside the
-own name with the own keys, and the share opens and belongs to the key.
+Nothing is written unless the federation file is the one whose hash was compared, names this
+organisation with the keys of its home, and the share opens and belongs to the key.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dppp.errors import FederationError, InputError
-from dppp.service.ceremony.authority import read_certificate, require_certificate, require_valid
-from dppp.service.ceremony.broker_config import DEFAULT_LISTEN, broker_configuration
-from dppp.service.ceremony.config_templates import (
+from dppp.service.ceremony.authority import (
+    read_tls_certificate,
+    require_tls_certificate,
+    require_valid,
+)
+from dppp.service.ceremony.configurations import (
+    DEFAULT_LISTEN,
     EXAMPLE_MODEL,
     aggregator_configuration,
+    broker_configuration,
     default_servers,
     teacher_configuration,
 )
@@ -24,7 +29,7 @@ from dppp.service.ceremony.federation_file import (
     NonVotingMember,
     require_hash,
 )
-from dppp.service.ceremony.home import AUTHORITY, CERTIFICATE, FEDERATION, SHARE, TLS_KEY, Home
+from dppp.service.ceremony.home import AUTHORITY, FEDERATION, SHARE, TLS_CERTIFICATE, TLS_KEY, Home
 from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.stores.locations import LedgerFiles, default_ledger_files
@@ -49,7 +54,7 @@ class SetUp:
     checked: tuple[str, ...]
     valid_until: datetime
     ledger: LedgerFiles | None
-    """A teacher's, as it stands in the configuration."""
+    """A teacher's, as in its configuration."""
 
 
 def set_up(
@@ -73,50 +78,82 @@ def set_up(
     require_hash(federation, expected_hash)
     request = home.request()
     entry = _require_own_entry(home, request, federation)
-    certificate = _require_certificate(home, entry, federation)
+    tls_certificate = _require_tls_certificate(home, entry, federation)
     valid_until = require_valid(
-        read_certificate(certificate), request.name, now=now or datetime.now(UTC)
+        read_tls_certificate(tls_certificate), request.name, now=now or datetime.now(UTC)
     )
-    checked = [
-        "the federation hash is the one that was compared",
-        f"{request.name} stands in it with the keys of this home",
-    ]
-    files = [
-        NewFile(name=FEDERATION, data=federation.to_bytes(), mode=PUBLIC),
-        NewFile(name=AUTHORITY, data=federation.authority.encode("ascii"), mode=PUBLIC),
-    ]
-    if not (home.folder / CERTIFICATE).exists():
-        files.append(NewFile(name=CERTIFICATE, data=certificate.encode("ascii"), mode=PUBLIC))
-    if request.role is Role.TEACHER:
-        files.append(NewFile(name=SHARE, data=_require_share(home, federation, share)))
-        checked.append(
-            "the share opens with the sealing key of this home and belongs to the public key"
-        )
-    elif share is not None:
-        raise InputError(f"{request.name} is no teacher and has no share; leave out --share")
-    place: LedgerFiles | None = None
-    addresses = tuple(servers) or default_servers(federation)
-    match request.role:
-        case Role.TEACHER:
-            place = ledger or _default_ledger()
-            text = teacher_configuration(federation, addresses, place, model)
-        case Role.AGGREGATOR:
-            text = aggregator_configuration(federation, addresses)
-        case Role.BROKER:
-            text = broker_configuration(federation, folder=home.folder, listen=listen)
-    configuration = CONFIGURATIONS[request.role]
-    files.append(NewFile(name=configuration, data=text.encode("utf-8")))
-    write_new_files(home.folder, files)
+    files = _public_files(home, federation, tls_certificate)
+    files += _share_files(home, request, federation, share)
+    place = (ledger or _default_ledger()) if request.role is Role.TEACHER else None
+    configuration = NewFile(
+        name=CONFIGURATIONS[request.role],
+        data=_configuration(
+            home,
+            request.role,
+            federation,
+            servers=tuple(servers) or default_servers(federation),
+            listen=listen,
+            model=model,
+            ledger=place,
+        ).encode("utf-8"),
+    )
+    write_new_files(home.folder, [*files, configuration])
     return SetUp(
         role=request.role,
         name=request.name,
         index=federation.index_of(request.name) if request.role is Role.TEACHER else None,
         federation=federation,
-        configuration=home.folder / configuration,
-        checked=tuple(checked),
+        configuration=home.folder / configuration.name,
+        checked=_checked(request),
         valid_until=valid_until,
         ledger=None if place is None else _seen_from(home.folder, place),
     )
+
+
+def _checked(request: JoinRequest) -> tuple[str, ...]:
+    """What an operator reads afterwards."""
+    of_everybody = (
+        "the federation hash is the one that was compared",
+        f"{request.name} is in it with the keys of this home",
+    )
+    if request.role is not Role.TEACHER:
+        return of_everybody
+    return (
+        *of_everybody,
+        "the share opens with the sealing key of this home and belongs to the public key",
+    )
+
+
+def _configuration(
+    home: Home,
+    role: Role,
+    federation: FederationFile,
+    *,
+    servers: Sequence[str],
+    listen: str,
+    model: str,
+    ledger: LedgerFiles | None,
+) -> str:
+    match role:
+        case Role.TEACHER:
+            assert ledger is not None, "a teacher has one"
+            return teacher_configuration(federation, servers, ledger, model)
+        case Role.AGGREGATOR:
+            return aggregator_configuration(federation, servers)
+        case Role.BROKER:
+            return broker_configuration(federation, folder=home.folder, listen=listen)
+
+
+def _public_files(home: Home, federation: FederationFile, tls_certificate: str) -> list[NewFile]:
+    """What everybody's home holds; a TLS certificate that was renewed stays."""
+    files = [
+        NewFile(name=FEDERATION, data=federation.to_bytes(), mode=PUBLIC),
+        NewFile(name=AUTHORITY, data=federation.authority.encode("ascii"), mode=PUBLIC),
+    ]
+    if not (home.folder / TLS_CERTIFICATE).exists():
+        data = tls_certificate.encode("ascii")
+        files.append(NewFile(name=TLS_CERTIFICATE, data=data, mode=PUBLIC))
+    return files
 
 
 def _default_ledger() -> LedgerFiles:
@@ -142,7 +179,7 @@ def _seen_from(folder: Path, place: LedgerFiles) -> LedgerFiles:
 def _require_own_entry(
     home: Home, request: JoinRequest, federation: FederationFile
 ) -> Member | NonVotingMember:
-    """The entry under the own name and role; every key in it is the own one."""
+    """The entry under this organisation's name and role; every key in it is the home's."""
     found = [entry for entry in federation.everybody if entry.identity == request.identity]
     own = home.signing_key().public_key().public_bytes_raw()
     if not found or not request.signing_key == found[0].signing_key == own:
@@ -159,26 +196,33 @@ def _require_own_entry(
     return entry
 
 
-def _require_certificate(
+def _require_tls_certificate(
     home: Home, entry: Member | NonVotingMember, federation: FederationFile
 ) -> str:
-    """The certificate for the own TLS key: that of the file, or a renewed one in the home."""
-    renewed = home.folder / CERTIFICATE
-    text = entry.certificate
+    """The TLS certificate for the home's key: that of the file, or a renewed one in the home."""
+    renewed = home.folder / TLS_CERTIFICATE
+    text = entry.tls_certificate
     if renewed.exists():
         text = read_file(renewed).decode("ascii", "replace")
-        require_certificate(text, entry.identity, federation.authority)
-    if read_certificate(text).public_key() != home.tls_key().public_key():
+        require_tls_certificate(text, entry.identity, federation.authority)
+    if read_tls_certificate(text).public_key() != home.tls_key().public_key():
         raise FederationError(
-            "the certificate is for another TLS key than this home's; if it was renewed, put "
-            f"{CERTIFICATE} beside {TLS_KEY}, otherwise tell the others, and use nothing of this "
-            "federation file"
+            "the TLS certificate is for another key than this home's; if it was renewed, put "
+            f"{TLS_CERTIFICATE} beside {TLS_KEY}, otherwise tell the others, and use nothing of "
+            "this federation file"
         )
     return text
 
 
-def _require_share(home: Home, federation: FederationFile, share: bytes | None) -> bytes:
+def _share_files(
+    home: Home, request: JoinRequest, federation: FederationFile, share: bytes | None
+) -> list[NewFile]:
+    """A teacher's share, if it opens and is its own; nobody else has one."""
+    if request.role is not Role.TEACHER:
+        if share is not None:
+            raise InputError(f"{request.name} is not a teacher and has no share; leave out --share")
+        return []
     if share is None:
         raise InputError("a teacher needs its share; give --share with the file from the dealer")
     home.open_share(share, federation)
-    return share
+    return [NewFile(name=SHARE, data=share)]

@@ -1,56 +1,52 @@
-"""A key share sealed to one teacher's X25519 key: bytes to bytes.
+"""A key share sealed to one teacher's X25519 key by HPKE (RFC 9180): bytes to bytes.
 
-The dealer draws a key pair for each envelope, agrees with the teacher's public key, derives a key
-by HKDF-SHA256 over everything public (both keys, task, index), and encrypts by ChaCha20-Poly1305.
-As each key encrypts once, the nonce is zero. The header is authenticated: version, task id, index
-and the drawn key. Bound to the task and not to the federation file, so that certificates can be
-renewed without dealing anew.
+Used by the dealer (`dppp keys deal`) to seal and by a teacher's home to open. The suite is X25519,
+HKDF-SHA256 and ChaCha20-Poly1305 in base mode, which binds the teacher's public key by itself. The
+header (version, task id, index) goes in as HPKE's `info`, so a share opens only as what it says it
+is. It is bound to the task and not to the federation file, so that TLS certificates can be renewed
+without dealing again.
 """
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from dppp.errors import EncodingError, KeyMaterialError
 from dppp.paillier.encoding import Reader
 from dppp.paillier.keys import KeyShare
-from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
+from dppp.protocol.messages import HASH_BYTES, TaskId
 
-TAG = b"dppp share envelope 1\n"
-_KEY_BYTES = 32
-_HEADER_BYTES = len(TAG) + HASH_BYTES + 2 + _KEY_BYTES
-_NONCE = bytes(12)
+TAG = b"dppp share envelope 2\n"
+_OLD_TAG = b"dppp share envelope 1\n"
+"""Before 0.2.0: an envelope of our own instead of HPKE."""
+_HEADER_BYTES = len(TAG) + HASH_BYTES + 2
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
 def seal_to(recipient: bytes, share: KeyShare, task_id: TaskId) -> bytes:
     """Seal a share to a teacher's public sealing key. Run by the dealer."""
-    drawn = X25519PrivateKey.generate()
-    header = b"".join(
-        (TAG, task_id, share.index.to_bytes(2, "big"), drawn.public_key().public_bytes_raw())
-    )
+    header = b"".join((TAG, task_id, share.index.to_bytes(2, "big")))
     try:
-        agreed = drawn.exchange(X25519PublicKey.from_public_bytes(recipient))
+        key = X25519PublicKey.from_public_bytes(recipient)
+        return header + _SUITE.encrypt(share.to_bytes(), key, info=header)
     except ValueError:
         raise KeyMaterialError(
-            f"the sealing key of teacher {share.index} is no key; have it made with `dppp join`"
+            f"the sealing key of teacher {share.index} is not an X25519 key; have it made with "
+            "`dppp join`"
         ) from None
-    return header + _cipher(agreed, header, recipient).encrypt(_NONCE, share.to_bytes(), header)
 
 
 def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare:
-    """Open the envelope with the teacher's own key; what cannot be opened says what to do."""
-    found, index, drawn = read_envelope_header(data)
+    """Open the envelope with the teacher's own key. Run by a teacher."""
+    found, index = read_envelope_header(data)
     if found != task_id:
         raise KeyMaterialError(
             "this share was dealt for another federation; take the one that came with this "
             "federation file"
         )
-    header, recipient = data[:_HEADER_BYTES], key.public_key().public_bytes_raw()
+    header, sealed = data[:_HEADER_BYTES], data[_HEADER_BYTES:]
     try:
-        agreed = key.exchange(X25519PublicKey.from_public_bytes(drawn))
-        opened = _cipher(agreed, header, recipient).decrypt(_NONCE, data[_HEADER_BYTES:], header)
+        opened = _SUITE.decrypt(sealed, key, info=header)
     except (InvalidTag, ValueError):
         raise KeyMaterialError(
             f"this share, of teacher {index}, does not open with the sealing key of this home: it "
@@ -62,16 +58,15 @@ def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare
     return share
 
 
-def read_envelope_header(data: bytes) -> tuple[TaskId, int, bytes]:
-    """Task, index and drawn key; unauthenticated until the envelope is opened."""
+def read_envelope_header(data: bytes) -> tuple[TaskId, int]:
+    """Task and index; not authenticated until the envelope is opened."""
+    if data.startswith(_OLD_TAG):
+        raise KeyMaterialError(
+            "this share was sealed by a dppp before 0.2.0, which this one does not open; have the "
+            "key dealt again with this version"
+        )
     try:
         reader = Reader(data, tag=TAG, kind="a share envelope")
-        return TaskId(reader.take(HASH_BYTES)), reader.count(2), reader.take(_KEY_BYTES)
+        return TaskId(reader.take(HASH_BYTES)), reader.count(2)
     except EncodingError as error:
-        raise KeyMaterialError(f"this is no share from `dppp keys deal`: {error}") from error
-
-
-def _cipher(agreed: bytes, header: bytes, recipient: bytes) -> ChaCha20Poly1305:
-    info = hash_parts("dppp share envelope key 1", (header, recipient))
-    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info).derive(agreed)
-    return ChaCha20Poly1305(derived)
+        raise KeyMaterialError(f"this is not a share from `dppp keys deal`: {error}") from error

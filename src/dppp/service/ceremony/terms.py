@@ -75,14 +75,14 @@ def make_terms(**values: Any) -> Terms:
     try:
         return Terms(**values)
     except ValidationError as error:
-        raise InputError(f"these terms cannot be: {first_problem(error)}") from None
+        raise InputError(f"these terms cannot be used: {first_problem(error)}") from None
 
 
 def read_terms(folder: Path) -> Terms:
     """The terms in a coordinator's folder."""
     path = folder / TERMS
     if not path.is_file():
-        raise InputError(f"{folder} holds no {TERMS}; make the folder with `dppp init`")
+        raise InputError(f"there is no {TERMS} in {folder}; make the folder with `dppp init`")
     return read_config(path, Terms)
 
 

@@ -1,6 +1,7 @@
 """A whole federation in one folder, by the same steps as between organisations.
 
-For trying and for tests: here one person sees everything, so it protects nobody.
+For trying and for tests: here one person sees everything, so it protects nobody. Used by
+`dppp local up` and `dppp bench --deployment`.
 """
 
 import json
@@ -78,7 +79,9 @@ def read_local(folder: Path) -> LocalFederation:
         plain = json.loads((folder / PLACES).read_text(encoding="utf-8"))
         return LocalFederation(folder=folder, **plain)
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{folder} holds no local federation; make one: dppp local up") from error
+        raise InputError(
+            f"there is no local federation in {folder}; make one with `dppp local up`"
+        ) from error
 
 
 def make_local(
@@ -90,7 +93,7 @@ def make_local(
     gateway_port: int,
     key: DealtKey | None = None,
 ) -> LocalFederation:
-    """Ceremony and configuration for one teacher a model, who all accept the task."""
+    """Ceremony and configuration for one teacher per model; all of them accept the task."""
     skops = import_skops()
     local = LocalFederation(
         folder=folder, teachers=len(models), broker_port=broker_port, gateway_port=gateway_port

@@ -1,7 +1,7 @@
 """The processes of a local federation: started, waited for, and stopped by their ids.
 
 An id is used only while it is the process that was started: after a restart of the machine the
-same number may be somebody else's.
+same number may be somebody else's. Used by `dppp local` and `dppp bench --deployment`.
 """
 
 import json
@@ -36,7 +36,7 @@ class Started:
     def __post_init__(self) -> None:
         numbers = (self.pid, self.since)
         if any(type(each) is not int or each < 1 for each in numbers):  # kill(-1) ends everything
-            raise InputError(f"no process has the id and the time {numbers}")
+            raise InputError(f"no process has the id and the start time {numbers}; remove the file")
 
     @property
     def is_running(self) -> bool:
@@ -107,7 +107,7 @@ def start_process(folder: Path, name: str, command: Sequence[str]) -> Started:
 
 
 def wait_until_ready(local: LocalFederation, teachers: int, timeout_seconds: float) -> None:
-    """Wait for the gateway to see so many teachers."""
+    """Wait for the gateway to see this number of teachers."""
     until = time.monotonic() + timeout_seconds
     seen: object = "nothing"
     while time.monotonic() < until:

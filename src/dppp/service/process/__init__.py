@@ -1,1 +1,1 @@
-"""What every long-running process needs: configuration, logs, health, certificates that end."""
+"""What every long-running process needs: configuration, logs, health, TLS certificates that end."""

@@ -1,7 +1,8 @@
 """The configuration of a teacher and of an aggregator: TOML that refuses what it does not know.
 
-Paths are relative to the configuration file. Secrets are no values here: where a password is
-needed, "env:NAME" or "file:PATH" says where it is.
+Paths are relative to the configuration file. Secrets are not in it: where a password is
+needed, "env:NAME" or "file:PATH" says where it is. Used by `dppp teacher` and `dppp aggregator`,
+and by whatever reads an address or a TOML file.
 """
 
 import json
@@ -61,10 +62,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Host and port of an address to listen on; an IPv6 host stands in brackets."""
+    """Host and port of an address to listen on; an IPv6 host is in brackets."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535:
-        raise InputError(f"{text!r} is no address to listen on; write it as 127.0.0.1:9101")
+        raise InputError(f"{text!r} is not an address to listen on; write it as 127.0.0.1:9101")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -236,7 +237,7 @@ class Party(Section):
 
 
 class TeacherConfig(Party):
-    """What stands in teacher.toml."""
+    """The content of teacher.toml."""
 
     ledger: LedgerPlace
     data: DataCap
@@ -270,7 +271,7 @@ class GatewaySection(Section):
 
 
 class Querier(Section):
-    """Who may ask, known by the SHA-256 of a token, and how many queries it may spend in all.
+    """Who may ask, known by the SHA-256 of its token, and how many queries it may spend in all.
 
     `transcripts` is an auditor's right: to fetch the full transcripts of its own batches, with all
     ballots.
@@ -307,7 +308,7 @@ class PatienceSeconds(Section):
 
 
 class AggregatorConfig(Party):
-    """What stands in aggregator.toml."""
+    """The content of aggregator.toml."""
 
     store: Place
     gateway: GatewaySection = GatewaySection()
@@ -333,19 +334,23 @@ def read_config(path: Path, model: type[AnySection]) -> AnySection:
         tables = tomllib.loads(read_file(path).decode("utf-8"))
         text = json.dumps(tables)
     except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is not TOML that can be used here: {error}") from error
+        raise InputError(
+            f"{path} is not TOML that can be used here: {error}; correct it"
+        ) from error
     try:
         return model.model_validate_json(text, context={"folder": path.absolute().parent})
     except ValidationError as error:
         raise InputError(f"{path}: {first_problem(error)}") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot read {error.filename}: {error.strerror}") from error
+        raise InputError(
+            f"{path}: cannot read {error.filename}: {error.strerror}; correct the path"
+        ) from error
 
 
 def first_problem(error: ValidationError) -> str:
     """The first thing wrong, in a line; never the value, which may be a secret."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"]) or "the whole"
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
         return f"{where} is not known here; correct or remove it"
     if first["type"] == "missing":

@@ -1,4 +1,7 @@
-"""Addresses to listen on, taken before anything else begins: one that is in use is bad input."""
+"""Addresses to listen on, taken before anything else begins: one that is in use is bad input.
+
+Used by everything that serves: gateway, monitoring, the demo's page.
+"""
 
 import socket
 

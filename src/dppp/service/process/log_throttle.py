@@ -1,32 +1,33 @@
-"""Whether to say again what happens again and again: no sender can fill a log.
+"""Whether to log again what happens again and again, so that no sender can fill a log.
 
-Ten times of each kind in ten seconds are told, then only how often it was, later.
+Ten times of each kind in ten seconds are logged; after that only how often it was. Used by whatever
+logs what others cause.
 """
 
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-MOST_TOLD = 10
+MOST_LOGGED = 10
 WINDOW_SECONDS = 10.0
 
 
 class LogThrottle:
-    """Counts what happens, by kind; there must be no end of times, but few kinds."""
+    """Counts what happens, by kind; the times may be without end, the kinds must be few."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since: dict[Hashable, float] = {}
-        self._told: Counter[Hashable] = Counter()
-        self._untold: Counter[Hashable] = Counter()
+        self._logged: Counter[Hashable] = Counter()
+        self._unlogged: Counter[Hashable] = Counter()
 
     def times(self, kind: Hashable) -> int:
-        """It happened once more: how often since it was last told, 0 if it is not to be told."""
+        """It happened once more: how often since it was last logged, or 0 to log nothing now."""
         now = self._clock()
         if kind not in self._since or now >= self._since[kind] + WINDOW_SECONDS:
-            self._since[kind], self._told[kind] = now, 0
-        self._untold[kind] += 1
-        if self._told[kind] >= MOST_TOLD:
+            self._since[kind], self._logged[kind] = now, 0
+        self._unlogged[kind] += 1
+        if self._logged[kind] >= MOST_LOGGED:
             return 0
-        self._told[kind] += 1
-        return self._untold.pop(kind)
+        self._logged[kind] += 1
+        return self._unlogged.pop(kind)

@@ -1,7 +1,8 @@
 """Logs on standard error, with what happened and to what: JSON lines, or for people at a terminal.
 
 Nobody logs secrets here: messages are fixed texts, and what varies (ids, counts, reasons) goes in
-`extra`. Reasons are the texts of our own exceptions, which hold no secrets.
+`extra`. Reasons are the texts of our own exceptions, which hold no secrets. Used by the commands
+that run a process.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Health and metrics over HTTP, for an operator's own monitoring; on an address of its own."""
+"""Health and metrics over HTTP, for an operator's own monitoring, on a separate address.
+
+Used by teacher and aggregator.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
-"""Says in time that a process' certificate for the broker will end: a metric, and a line a day.
+"""Says in time that a process' TLS certificate will end: a metric, and a line in the log per day.
 
-What counts is the certificate that the process loaded: one that was renewed since is used from the
-next start on.
+Used by teacher and aggregator. What counts is the TLS certificate that the process loaded: one that
+was renewed since is used from the next start on.
 """
 
 import asyncio
@@ -17,28 +17,28 @@ _EVERY_SECONDS = 86_400
 
 
 class TlsCertificateWatch:
-    """Watches one certificate for a teacher or an aggregator."""
+    """Watches one TLS certificate for a teacher or an aggregator."""
 
     def __init__(
         self,
-        certificate: x509.Certificate,
+        tls_certificate: x509.Certificate,
         log: logging.Logger,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._end = certificate.not_valid_after_utc
+        self._end = tls_certificate.not_valid_after_utc
         self._log = log
         self._clock = clock
 
     @property
     def seconds_left(self) -> float:
-        """Until the certificate ends; negative after it."""
+        """Until the TLS certificate ends; negative after it."""
         return self._end.timestamp() - self._clock()
 
     def show_in(self, registry: CollectorRegistry) -> None:
         """As a metric."""
         gauge = Gauge(
             "dppp_certificate_seconds",
-            "Until the certificate for the broker ends",
+            "Until the TLS certificate for the broker ends",
             registry=registry,
         )
         gauge.set_function(lambda: self.seconds_left)
@@ -48,9 +48,9 @@ class TlsCertificateWatch:
         left = self.seconds_left
         extra = {"ends": self._end.isoformat(), "days": int(left // 86_400)}
         if left < 0:
-            self._log.error("the certificate has ended", extra=extra)
+            self._log.error("the TLS certificate has ended", extra=extra)
         elif left < WARNING_SECONDS:
-            self._log.warning("the certificate ends soon", extra=extra)
+            self._log.warning("the TLS certificate ends soon", extra=extra)
 
     async def run(self) -> None:
         """Tell at once, every day, and when the end comes, until cancelled."""

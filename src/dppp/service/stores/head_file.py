@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dppp.errors import InputError, LedgerRolledBack, LedgerUnavailable
 from dppp.privacy.ledger.chain import Head
+from dppp.service.stores.new_files import sync_folder
 
 _OWNER_ONLY = 0o600
 
@@ -34,7 +35,9 @@ class HeadFile:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise LedgerUnavailable(f"cannot read the head file {self._path}: {error}") from error
+            raise LedgerUnavailable(
+                f"cannot read the head file {self._path}: {error}; make it readable for its owner"
+            ) from error
         return self._parse(text)
 
     def remember(self, head: Head) -> None:
@@ -47,8 +50,8 @@ class HeadFile:
                     self._path.chmod(_OWNER_ONLY)
         except OSError as error:
             raise LedgerUnavailable(
-                f"cannot remember the head of the ledger in {self._path}: {error.strerror}; "
-                "nothing was sent. Make the place writable and ask again"
+                f"cannot remember the head of the ledger in {self._path}, so nothing was sent: "
+                f"{error.strerror}; make the place writable and ask again"
             ) from error
 
     def _is_news(self, head: Head) -> bool:
@@ -72,7 +75,7 @@ class HeadFile:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Among threads too: each turn opens the lock file anew, and flock goes by opened file."""
+        """Among threads too: each turn opens the lock file again, and flock goes by opened file."""
         with open(self._lock_path, "w", opener=_open_for_owner) as lock:
             if os.fstat(lock.fileno()).st_mode & 0o077:  # of 0.1.0: others could hold it
                 os.fchmod(lock.fileno(), _OWNER_ONLY)
@@ -87,20 +90,11 @@ class HeadFile:
                 raise ValueError("no entry has a negative index")
         except (ValueError, TypeError, KeyError, RecursionError, InputError) as error:
             raise InputError(
-                f"{self._path} is no head file ({error}); it holds one JSON object with index and "
-                "hash: find the right file, or compare with your peers what the head was"
+                f"{self._path} is not a head file, which is one JSON object with index and hash "
+                f"({error}); find the right file, or compare with your peers what the head was"
             ) from error
         return head
 
 
 def _open_for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, _OWNER_ONLY)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,8 @@
 """A teacher's ledger, in a file or in PostgreSQL: made once, opened ever after.
 
-Creating and opening are two things on purpose. A ledger that is missing must not be made anew in
-passing, since a new one has forgotten everything that was spent.
+Creating and opening are two things on purpose. A ledger that is missing must not be made again in
+passing, since a new one has forgotten everything that was spent. Used by `dppp teacher` and
+`dppp ledger`.
 """
 
 import os
@@ -13,8 +14,9 @@ from typing import Protocol
 from dppp.errors import InputError, LedgerUnavailable
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import LedgerStore
-from dppp.service.stores.head_file import HeadFile, sync_folder
+from dppp.service.stores.head_file import HeadFile
 from dppp.service.stores.locations import Location, require_url
+from dppp.service.stores.new_files import sync_folder
 from dppp.service.stores.sqlite.ledger import SqliteStore, write_schema
 
 
@@ -95,11 +97,13 @@ def _create_file(path: Path, teacher: str) -> None:
         unfinished.unlink()
         sync_folder(path.parent)
     except OSError as error:
-        raise LedgerUnavailable(f"cannot create the ledger {path}: {error.strerror}") from error
+        raise LedgerUnavailable(
+            f"cannot create the ledger {path}: {error.strerror}; make room or choose another place"
+        ) from error
 
 
 def _create_in_postgres(url: str, teacher: str) -> None:
-    """Tables without an entry, after a crash in between, are no ledger yet and are filled."""
+    """Tables without an entry, after a crash in between, are not a ledger yet and are filled."""
     require_url(url)
     from dppp.service.stores.postgres.ledger import write_tables  # noqa: PLC0415
 

@@ -1,4 +1,7 @@
-"""Where a store is: a file, or a url of PostgreSQL, which is a secret and so stands elsewhere."""
+"""Where a store is: a file, or a url of PostgreSQL, which is a secret and is kept elsewhere.
+
+Used by configurations, `dppp setup` and `dppp ledger`.
+"""
 
 import os
 from dataclasses import dataclass
@@ -77,7 +80,7 @@ def read_location(text: str) -> Location:
 
 
 def require_url(location: str) -> None:
-    """Refuse what is no url of PostgreSQL, or for which the packages are missing."""
+    """Refuse what is not a url of PostgreSQL, or for which the packages are missing."""
     if location.partition("://")[0] not in _SCHEMES:
         raise InputError(  # a mistyped url holds a password too, so it is not repeated
             "a store is given as a Path, or as a text that begins with postgresql://"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dppp.errors import InputError
-from dppp.service.stores.head_file import sync_folder
 
 SECRET = 0o600
 PUBLIC = 0o644
@@ -61,6 +60,15 @@ def read_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_new(path: Path, data: bytes, mode: int, written: list[Path]) -> None:

@@ -1,4 +1,7 @@
-"""What a teacher's operator can watch: numbers and times, never inputs or votes."""
+"""What a teacher's operator can watch: numbers and times, never inputs or votes.
+
+Used by the teacher's process and its station.
+"""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 

@@ -110,7 +110,7 @@ async def _serve(
     )
     metrics = TeacherMetrics()
     metrics.queries_left.set(teacher.queries_left)
-    watch = TlsCertificateWatch(home.certificate(), log)
+    watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
     station = TeacherStation(
         teacher=teacher,

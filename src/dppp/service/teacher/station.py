@@ -1,8 +1,8 @@
 """A teacher on the broker: dials out, answers what it may, says that it is here.
 
 One message at a time goes to the teacher (protocol/teacher.py), in a thread of its own; a message
-that is waiting or in work already is not queued twice. A refusal is logged at home, and silence on
-the wire.
+that is waiting or in work already is not queued twice. A refusal is logged locally, and is silence
+on the wire. Used by `dppp teacher run`.
 """
 
 import asyncio

@@ -2,11 +2,12 @@
 
 A transaction waits for the disk whatever the server's default is, and a server that runs without
 fsync is refused. All settings belong to the transaction and not to the session, so that they hold
-behind a pooler too. A connection that broke is made anew by the next transaction; what the broken
+behind a pooler too. A connection that broke is made again by the next transaction; what the broken
 one wrote was kept as a whole or not at all, and who asks again finds out which.
 
 A url holds a password: nothing here shows more of it than host, database and schema, and to another
-machine it goes by TLS with a checked certificate, unless the url itself has another sslmode.
+machine it goes by TLS, with the server's certificate checked, unless the url itself has another
+sslmode.
 """
 
 import hashlib
@@ -124,7 +125,7 @@ class PostgresDatabase:
         if os.getpid() != self._process:
             raise InputError(
                 f"{self._place} was opened by another process (a fork copies the connection, and "
-                "two may not talk on it); open it in each process anew"
+                "two may not talk on it); open it again in each process"
             )
         with self._lock, self._translated():
             if self._is_closed:

@@ -1,6 +1,6 @@
 """A ledger's entries in PostgreSQL, durable before a transaction ends.
 
-For teachers whose organisation keeps its data there. How the database is held is in postgres.py.
+For teachers whose organisation keeps its data there. How the database is held is in connection.py.
 Triggers keep a slip of the hand from changing the past; the hash chain is what proves that it was
 not changed. A role that may only SELECT and INSERT is enough after the ledger was created.
 """
@@ -175,7 +175,7 @@ def _translate(place: Place, state: str, words: str) -> DpppError:
             f"{place} is damaged ({words}); answer nothing from it and restore the newest copy"
         )
     return LedgerUnavailable(
-        f"cannot use the ledger in {place}: {words}; nothing was answered. Look for a server that "
-        "is down or full, a process that holds the ledger, or a right that is missing, and ask "
-        "again"
+        f"cannot use the ledger in {place}, so nothing was answered: {words}; look for a server "
+        "that is down or full, a process that holds the ledger, or a right that is missing, and "
+        "ask again"
     )

@@ -1,6 +1,6 @@
 """Tables of a store in a schema of their own, with a mark that says what they are.
 
-Used by postgres_store.py and postgres_batches.py. A schema may be made beforehand by whoever
+Used by ledger.py and batches.py beside it. A schema may be made beforehand by whoever
 administers the database; tables are made only where none of ours are.
 """
 
@@ -28,7 +28,7 @@ class Layout:
 
 
 def mark_of(connection: sql.Connection, schema: str) -> tuple[str, int] | None:
-    """Kind and version of the store in a schema; None where is none."""
+    """Kind and version of the store in a schema; None where there is none."""
     if not sql.inspect(connection).has_table(MARK, schema=schema):
         return None
     found = connection.execute(sql.text(f"SELECT kind, version FROM {schema}.{MARK}"))  # noqa: S608 - a checked name

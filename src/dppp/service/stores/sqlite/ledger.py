@@ -1,6 +1,6 @@
 """A ledger's entries in one SQLite file, durable before a transaction ends.
 
-Used by `dppp teacher` and `dppp ledger`. How the file is held is in sqlite.py. Triggers keep a
+Used by `dppp teacher` and `dppp ledger`. How the file is held is in connection.py. Triggers keep a
 slip of the hand from changing the past; the hash chain is what proves that it was not changed.
 """
 
@@ -130,7 +130,7 @@ class _SqliteTransaction:
 
 def _entry(position: int, kind: object, payload: object, digest: object) -> Entry:
     if not (isinstance(kind, str) and isinstance(payload, bytes) and isinstance(digest, bytes)):
-        damaged(position, "holds no text or bytes any more")
+        damaged(position, "no longer holds text and bytes")
     return Entry(index=position, kind=kind, payload=payload, hash=digest)
 
 
@@ -149,8 +149,8 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         raise NotALedger(
-            f"{path} is empty or belongs to another program, and is no dppp ledger; correct the "
-            "path, or restore the newest copy if it was one"
+            f"{path} is empty or belongs to another program, and is not a dppp ledger; correct "
+            "the path, or restore the newest copy if it was one"
         )
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
@@ -177,11 +177,11 @@ def _translate(error: SqliteError, path: Path) -> DpppError:
         return LedgerUnavailable(f"the ledger {path} is closed; look at its disk and start again")
     if isinstance(error, sqlite3.OperationalError):
         return LedgerUnavailable(
-            f"cannot use the ledger {path}: {error}; nothing was answered. Look for a full or "
+            f"cannot use the ledger {path}, so nothing was answered: {error}; look for a full or "
             "read-only disk, or a process that holds it, and start again"
         )
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-        return NotALedger(f"{path} is no dppp ledger ({error}); correct the path")
+        return NotALedger(f"{path} is not a dppp ledger ({error}); correct the path")
     return LedgerDamaged(
         f"{path} is damaged ({error}); answer nothing from it and restore the newest copy"
     )

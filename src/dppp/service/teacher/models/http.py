@@ -23,7 +23,7 @@ from dppp.errors import InputError, MissingExtraError
 
 Label = str | int | float | None
 
-_MOST_BYTES_A_LABEL = 1_000
+_MOST_BYTES_PER_LABEL = 1_000
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +37,9 @@ def load_http(url: str, timeout_seconds: float) -> Callable[[NDArray[np.float64]
         ) from error
     _require_address(url)
     if not 0 < timeout_seconds <= 3_600:
-        raise InputError(f"timeout_seconds must be within 0 and 3600, got {timeout_seconds!r}")
+        raise InputError(
+            f"timeout_seconds must be above 0 and at most 3600, got {timeout_seconds!r}"
+        )
     return partial(_labels, url, timeout_seconds)
 
 
@@ -76,7 +78,8 @@ def _ask(url: str, timeout_seconds: float, rows: NDArray[np.float64]) -> list[La
 
     async def within_time() -> bytes:
         async with asyncio.timeout(timeout_seconds):
-            return await _post(url, {"rows": rows.tolist()}, _MOST_BYTES_A_LABEL * (len(rows) + 1))
+            most_bytes = _MOST_BYTES_PER_LABEL * (len(rows) + 1)
+            return await _post(url, {"rows": rows.tolist()}, most_bytes)
 
     with ThreadPoolExecutor(1) as thread:
         answer = thread.submit(asyncio.run, within_time()).result()
@@ -108,10 +111,10 @@ def _read_labels(answer: bytes, count: int) -> list[Label]:
     try:
         said: Any = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise _BadAnswer("no JSON") from error
+        raise _BadAnswer("not JSON") from error
     labels = said.get("labels") if isinstance(said, dict) else None
     if not isinstance(labels, list) or len(labels) != count:
-        raise _BadAnswer(f"no list of {count} labels")
+        raise _BadAnswer(f"not a list of {count} labels")
     if not all(type(label) in (str, int, float, type(None)) for label in labels):
-        raise _BadAnswer("a label that is no text, number or null")
+        raise _BadAnswer("a label that is not text, a number or null")
     return labels

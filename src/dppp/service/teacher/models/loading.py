@@ -2,7 +2,7 @@
 
 Nothing here came from another party: every file, class and function is the operator's. Loading
 refuses all the same what could run code that nobody looked at: a skops file loads the types that
-its reader trusts by name, a torch file only numbers. A pickle is another matter (pickle_model.py).
+its reader trusts by name, a torch file only numbers. A pickle is another matter (pickled.py).
 What these functions return goes to learning.models.as_predict with the task's classes.
 """
 
@@ -30,8 +30,9 @@ def load_skops(path: Path, trusted_types: Sequence[str] = ()) -> Any:
 def _require_trusted(path: Path, untrusted: Sequence[str]) -> None:
     if untrusted:
         raise InputError(
-            f"{path} holds types that nobody trusted: {', '.join(untrusted)}. Loading them runs "
-            "their code; read what they do, and if you trust them, name them in trusted_types"
+            f"{path} holds types that nobody trusted, and loading them runs their code: "
+            f"{', '.join(untrusted)}; read what they do, and if you trust them, name them in "
+            "trusted_types"
         )
 
 
@@ -51,7 +52,9 @@ def load_torch(path: Path, class_name: str, arguments: Mapping[str, Any]) -> Any
         ) from error
     kind = import_name(class_name)
     if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
-        raise InputError(f"{class_name} is no subclass of torch.nn.Module; name the model's class")
+        raise InputError(
+            f"{class_name} is not a subclass of torch.nn.Module; name the model's class"
+        )
     try:
         module = kind(**arguments)
     except Exception as error:
@@ -79,7 +82,7 @@ def import_name(name: str) -> Any:
     """What the operator's own code calls "package.module:name"."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute.isidentifier():
-        raise InputError(f"{name!r} is no name to import; write package.module:name")
+        raise InputError(f"{name!r} is not a name to import; write package.module:name")
     try:
         return getattr(importlib.import_module(module_name), attribute)
     except Exception as error:
@@ -100,7 +103,8 @@ def reading_model(path: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(
-            f"{path} is not {what} that this version can read: {_words(error)}"
+            f"{path} is not {what} that this version can read: {_words(error)}; save the model "
+            "again"
         ) from error
 
 

@@ -1,0 +1,1 @@
+"""`dppp bench --deployment`: real processes and a broker, against their bare parts."""

@@ -1,0 +1,258 @@
+"""What a real deployment costs: broker with TLS, aggregator and teachers in processes of their own.
+
+Set against the same batches with every role in one process (bare crypto) and against messages of
+the same lengths through the same broker with nobody computing (bare broker), all in one run.
+"""
+
+import os
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+
+from dppp.benchmarks.deployment.bare_broker import BareRounds, measure_broker
+from dppp.benchmarks.deployment.bare_crypto import BareBatch, measure_bare
+from dppp.benchmarks.deployment.process_use import cpu_seconds, resident_megabytes
+from dppp.benchmarks.deployment.querier import Asked, Querier
+from dppp.errors import LocalFailure
+from dppp.federation import Parties, create_federation
+from dppp.learning.models import as_predict
+from dppp.paillier.dealer import DealtKey, deal
+from dppp.privacy.trust import Trust
+from dppp.service.ceremony.federation_file import read_federation
+from dppp.service.ceremony.terms import Terms
+from dppp.service.local.federation import LocalFederation, make_local
+from dppp.service.local.processes import (
+    Started,
+    free_ports,
+    read_processes,
+    start_all,
+    stop_all,
+    wait_until_ready,
+)
+
+_WARMING_UP = 10
+_BARE_SINGLES = 30
+_BARE_ROUNDS = 100
+_START_SECONDS = 600
+_STOP_SECONDS = 30
+_EPSILON = 30.0
+"""Noise for this many queries drowns 20 teachers' votes: only speed is measured here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What is asked of how many teachers: batches of one query, then one batch of many.
+
+    `alone` of the single ones are sent one after the other, for their latency; the others with
+    `at_once` under way together, for their throughput.
+    """
+
+    teachers: int = 20
+    classes: int = 10
+    modulus_bits: int = 2048
+    s: int = 1
+    singles: int = 1_000
+    alone: int = 100
+    at_once: int = 8
+    labels: int = 10_000
+
+
+def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
+    """Run a federation in a new folder, stop it, and say what it took."""
+    key = deal(
+        teachers=load.teachers,
+        threshold=Trust.with_defaults(load.teachers).threshold,
+        modulus_bits=load.modulus_bits,
+        s=load.s,
+    )
+    local = _make(folder, load, key)
+    parties = _create_here(local, load, key)
+    try:
+        started_at = time.monotonic()
+        start_all(local)
+        wait_until_ready(local, load.teachers, _START_SECONDS)
+        start_seconds = time.monotonic() - started_at
+        running = _ask_deployment(local, load)
+        bare = {"single": _bare_singles(parties, load), "large": _bare_large(parties, load)}
+        broker = _leave_only_the_broker(local)
+        rounds = {
+            "single": measure_broker(local, broker.pid, bare["single"], _BARE_ROUNDS),
+            "large": measure_broker(local, broker.pid, bare["large"], 3),
+        }
+    finally:
+        stop_all(local.folder)
+    return {
+        "load": asdict(load),
+        "start_seconds": start_seconds,
+        **running,
+        "bare_crypto": {name: asdict(each) for name, each in bare.items()},
+        "bare_broker": {name: _of_rounds(each) for name, each in rounds.items()},
+        "ratios": _ratios(running, bare, rounds, load),
+    }
+
+
+def _make(folder: Path, load: Load, key: DealtKey) -> LocalFederation:
+    broker_port, gateway_port = free_ports(2)
+    terms = Terms(
+        name="benchmark",
+        data_id="benchmark",
+        class_names=tuple(f"class {number}" for number in range(load.classes)),
+        features=("input", "number"),
+        epsilon=_EPSILON,
+        delta=1e-5,
+        queries=_WARMING_UP + load.singles + load.labels,
+        noise="skellam",
+        modulus_bits=load.modulus_bits,
+        s=load.s,
+    )
+    return make_local(
+        folder,
+        terms=terms,
+        models=[_model(load.classes)] * load.teachers,
+        broker_port=broker_port,
+        gateway_port=gateway_port,
+        key=key,
+    )
+
+
+def _model(classes: int) -> GaussianNB:
+    """The class is the first feature, whatever the second."""
+    rows = np.array([[place, other] for place in range(classes) for other in (-1e5, 1e5)])
+    return GaussianNB().fit(rows, [f"class {int(row[0])}" for row in rows])
+
+
+def _create_here(local: LocalFederation, load: Load, key: DealtKey) -> Parties:
+    """The same terms, key and noise in this process."""
+    task = read_federation(local.aggregator_config.with_name("federation.json"), None).task
+    predict = as_predict(_model(load.classes), task.class_names)
+    return create_federation(
+        name=task.name,
+        class_names=task.class_names,
+        features=task.features,
+        certificate=task.certificate,
+        models=[predict] * load.teachers,
+        key=key,
+    )
+
+
+def _bare_singles(parties: Parties, load: Load) -> BareBatch:
+    """The mean of several batches of one query, as far as the task allows."""
+    batches = min(_BARE_SINGLES, load.singles)
+    measured = [measure_bare(parties, [[0.0, float(each)]]) for each in range(batches)]
+    first = measured[0]
+    return BareBatch(
+        cpu_seconds=float(np.mean([each.cpu_seconds for each in measured])),
+        seconds=float(np.mean([each.seconds for each in measured])),
+        asked_bytes=first.asked_bytes,
+        answer_bytes=first.answer_bytes,
+        answers=first.answers,
+    )
+
+
+def _bare_large(parties: Parties, load: Load) -> BareBatch:
+    return measure_bare(parties, [[1.0, float(each)] for each in range(load.labels)])
+
+
+def _ask_deployment(local: LocalFederation, load: Load) -> dict[str, Any]:
+    """Latencies, throughput, processor time and memory while a querier asks."""
+    processes = read_processes(local.folder)
+    memory = {}
+    with Querier(local, classes=load.classes) as querier:
+        querier.ask_singles(_WARMING_UP, at_once=1)
+        memory["start"] = _memory(processes)
+        alone = _with_cpu(processes, lambda: querier.ask_singles(load.alone, at_once=1))
+        rest = load.singles - load.alone
+        first = _with_cpu(processes, lambda: querier.ask_singles(rest // 2, at_once=load.at_once))
+        memory["middle"] = _memory(processes)
+        second = _with_cpu(
+            processes, lambda: querier.ask_singles(rest - rest // 2, at_once=load.at_once)
+        )
+        memory["after singles"] = _memory(processes)
+        large = _with_cpu(processes, lambda: querier.ask_large(load.labels))
+        memory["end"] = _memory(processes)
+    return {
+        "alone": alone,
+        "together_first_half": first,
+        "together_second_half": second,
+        "large": large,
+        "resident_megabytes": memory,
+    }
+
+
+def _with_cpu(processes: list[Started], ask: Any) -> dict[str, float]:
+    """The figures of some batches, with the processor time of all processes per label."""
+    before = {each.name: cpu_seconds([each.pid]) for each in processes}
+    asked: Asked = ask()
+    after = {each.name: cpu_seconds([each.pid]) for each in processes}
+    spent = {name: (after[name] - before[name]) / asked.labels for name in before}
+    teachers = [seconds for name, seconds in spent.items() if name.startswith("teacher")]
+    return asked.figures() | {
+        "cpu_ms_per_label": 1000 * sum(spent.values()),
+        "aggregator_cpu_ms_per_label": 1000 * spent["aggregator"],
+        "broker_cpu_ms_per_label": 1000 * spent["broker"],
+        "teachers_cpu_ms_per_label": 1000 * sum(teachers),
+    }
+
+
+def _memory(processes: list[Started]) -> dict[str, float]:
+    resident = {each.name: resident_megabytes(each.pid) for each in processes}
+    teachers = [each for name, each in resident.items() if name.startswith("teacher")]
+    return {
+        "broker": resident["broker"],
+        "aggregator": resident["aggregator"],
+        "teachers_least": min(teachers),
+        "teachers_mean": float(np.mean(teachers)),
+        "teachers_most": max(teachers),
+    }
+
+
+def _leave_only_the_broker(local: LocalFederation) -> Started:
+    processes = read_processes(local.folder)
+    (broker,) = (each for each in processes if each.name == "broker")
+    others = [each for each in processes if each != broker]
+    for each in others:
+        if each.is_running:
+            os.kill(each.pid, signal.SIGTERM)
+    until = time.monotonic() + _STOP_SECONDS
+    while any(each.is_running for each in others):
+        if time.monotonic() > until:
+            raise LocalFailure(f"processes did not stop within {_STOP_SECONDS} s")
+        time.sleep(0.1)
+    return broker
+
+
+def _of_rounds(rounds: BareRounds) -> dict[str, float]:
+    return {
+        "seconds_median": float(np.median(rounds.seconds)),
+        "seconds_p95": float(np.quantile(rounds.seconds, 0.95)),
+        "cpu_seconds": rounds.cpu_seconds / len(rounds.seconds),
+    }
+
+
+def _ratios(
+    running: dict[str, Any], bare: dict[str, BareBatch], rounds: dict[str, BareRounds], load: Load
+) -> dict[str, float]:
+    """The deployment over the bare parts, of the same run."""
+    together = running["together_second_half"]
+    single_ms, large_ms = (
+        1000 * bare["single"].cpu_seconds,
+        1000 * bare["large"].cpu_seconds / load.labels,
+    )
+    broker_seconds = {name: float(np.median(each.seconds)) for name, each in rounds.items()}
+    return {
+        "single_cpu_over_bare_crypto": together["cpu_ms_per_label"] / single_ms,
+        "large_cpu_over_bare_crypto": running["large"]["cpu_ms_per_label"] / large_ms,
+        "single_latency_over_bare_crypto": (
+            running["alone"]["latency_p50_seconds"] / bare["single"].seconds
+        ),
+        "single_latency_over_bare_broker": (
+            running["alone"]["latency_p50_seconds"] / broker_seconds["single"]
+        ),
+        "large_seconds_over_bare_crypto": running["large"]["seconds"] / bare["large"].seconds,
+        "large_seconds_over_bare_broker": running["large"]["seconds"] / broker_seconds["large"],
+    }

@@ -1,0 +1,1 @@
+"""The public datasets of the paper's evaluation: found, checked and read."""

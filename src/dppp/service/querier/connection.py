@@ -1,0 +1,201 @@
+"""A querier's connection to the gateway of an aggregator: every call that it answers, typed.
+
+Used by `dppp query`. A gateway that is out of reach or busy is called again for a while. Nothing it
+says is trusted: what is not of the expected form is refused, and its words are made safe to print.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.protocol.events import Stage
+from dppp.service.gateway.schemas import BatchState, BudgetState, Labels, Rights, TaskTerms
+from dppp.service.process.config import is_this_machine
+
+Model = TypeVar("Model", bound=BaseModel)
+Rows = Sequence[Sequence[float]]
+
+_RETRY_SECONDS = 2
+_FIRST_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.5
+_TOKEN = re.compile("[!-~]+")
+_MOST_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """The label of one row, None for an abstention, and the noisy counts that it comes from."""
+
+    label: str | None
+    counts: tuple[int, ...]
+    is_flagged: bool = False
+
+
+class GatewayConnection:
+    """The gateway of an aggregator, for one querier. Use it in a ``with`` block."""
+
+    def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
+        self._patience_seconds = patience_seconds
+        _require_address(address)
+        if not _TOKEN.fullmatch(token):  # httpx would repeat it in its refusal
+            raise InputError(
+                "this cannot be a token, which is one word on one line; copy it again, whole"
+            )
+        self._client = httpx.Client(
+            base_url=address,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=60,
+            trust_env=address.startswith("https://"),  # in the clear, no proxy may come between
+        )
+
+    def __enter__(self) -> "GatewayConnection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def task(self) -> dict[str, Any]:
+        """The terms of the task."""
+        return _read(TaskTerms, self._call("GET", "/api/task")).model_dump()
+
+    def budget(self) -> dict[str, Any]:
+        """What was spent and is left."""
+        return _read(BudgetState, self._call("GET", "/api/budget")).model_dump()
+
+    def require_transcripts(self) -> None:
+        """Before anything is charged: a token without the right is refused every transcript."""
+        if not _read(Rights, self._call("GET", "/api/rights")).transcripts:
+            raise GatewayRefusal(
+                "your token may not fetch transcripts, which are for auditors (nothing was "
+                "asked or charged); leave out --transcripts, or ask the aggregator's operator for "
+                "transcripts = true in your entry"
+            )
+
+    def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
+        """Send a batch; the same rows under the same key are the same batch."""
+        body = {"rows": [list(row) for row in rows], "fresh": is_fresh}
+        headers = {"Idempotency-Key": key}
+        return _read(BatchState, self._call("POST", "/api/batches", json=body, headers=headers)).id
+
+    def wait(self, batch: str, report: Callable[[str], None]) -> None:
+        """Wait for a batch to be released; a short batch is asked after more often."""
+        pause = _FIRST_POLL_SECONDS
+        while True:
+            state = _read(BatchState, self._call("GET", f"/api/batches/{batch}"))
+            report(_words(state))
+            if state.stage is Stage.RELEASED:
+                return
+            if state.stage is Stage.ABORTED:
+                raise GatewayAbort(
+                    f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}. The same "
+                    "command asks again, at a new charge"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _POLL_SECONDS)
+
+    def labels(self, batch: str) -> list[Labelled]:
+        """The labels of a released batch."""
+        found = _read(Labels, self._call("GET", f"/api/batches/{batch}/labels"))
+        return [
+            Labelled(label=each.label, counts=tuple(each.counts), is_flagged=each.flagged)
+            for each in found.labels
+        ]
+
+    def receipt(self, batch: str) -> bytes | None:
+        """The receipt of a released batch; None if all its rows had been released before."""
+        answer = self._call("GET", f"/api/batches/{batch}/receipt", accepted=(409,))
+        return answer.content if answer.status_code == 200 else None
+
+    def transcript(self, batch: str) -> bytes | None:
+        """The transcript, with all ballots, for a token that has the right to it."""
+        answer = self._call("GET", f"/api/batches/{batch}/transcript", accepted=(409,))
+        return answer.content if answer.status_code == 200 else None
+
+    def _call(
+        self, method: str, path: str, *, accepted: Sequence[int] = (), **more: Any
+    ) -> httpx.Response:
+        """Call again while the gateway is out of reach or busy, for as long as patience lasts."""
+        until = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                answer = self._client.request(method, path, **more)
+                if answer.status_code < 300 or answer.status_code in accepted:
+                    return answer
+                problem = f"{answer.status_code} {_detail(answer)}"
+                if answer.status_code < 500:
+                    raise GatewayRefusal(f"the gateway refused: {problem}")
+            except httpx.HTTPError as error:
+                problem = f"{type(error).__name__} {error}".strip()
+                if "CERTIFICATE_VERIFY_FAILED" in problem:  # waiting does not change it
+                    raise GatewayError(
+                        f"the gateway's TLS certificate is not trusted here: {problem}; if it is "
+                        "from an authority of your own, name that one's TLS certificate in the "
+                        "variable SSL_CERT_FILE"
+                    ) from error
+            if time.monotonic() > until:
+                raise GatewayError(f"the gateway cannot be used: {problem}; run this again later")
+            time.sleep(_RETRY_SECONDS)
+
+
+def _require_address(address: str) -> None:
+    try:
+        host = httpx.URL(address).raw_host.decode("ascii")
+        is_address = address.startswith(("https://", "http://")) and bool(host.encode("idna"))
+    except (httpx.InvalidURL, UnicodeError):
+        is_address = False
+    if not is_address:
+        raise InputError(
+            f"{address!r} is not the address of a gateway; write it as https://host:port"
+        )
+    if not address.startswith("https://") and not is_this_machine(host):
+        raise InputError(
+            f"{address!r} is on another machine, and your token and rows would pass in the clear; "
+            "write it as https://host:port"
+        )
+
+
+def _read(kind: type[Model], answer: httpx.Response) -> Model:
+    """What the gateway said; it is not trusted, and may not even be a gateway."""
+    try:
+        return kind.model_validate_json(answer.content)
+    except ValidationError:
+        raise GatewayError(
+            f"what {answer.url} answers is not what a gateway of this version says; check the "
+            "address"
+        ) from None
+
+
+def _words(state: BatchState) -> str:
+    words = {
+        Stage.VOTES: "teachers are asked",
+        Stage.BALLOTS: f"{state.ballots} ballots",
+        Stage.ENDORSEMENTS: f"{state.endorsements} endorsements of the list",
+        Stage.SHARES: f"{state.shares} decryption shares",
+    }
+    return words.get(state.stage, str(state.stage))
+
+
+def _named(state: BatchState) -> str:
+    return "".join(
+        f"; {word}: teachers {', '.join(map(str, found))}"
+        for word, found in (("missing", state.missing), ("at fault", state.culprits))
+        if found
+    )
+
+
+def _plain(text: str) -> str:
+    """A stranger's text without what would move a terminal's cursor, and not too much of it."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_MOST_CHARACTERS])
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return _plain(str(answer.json()["detail"]))
+    except (ValueError, KeyError, TypeError):
+        return _plain(answer.reason_phrase)
