@@ -1,30 +1,47 @@
 """Every exception that dppp raises on purpose.
 
-The text of each says what was wrong, what was expected and what to do next. The class says whose
-fault it was: ``InputError`` is the caller's, ``Refusal`` is a rule that holds, ``PeerFault`` is
-another party's and names the culprits. The command line turns the first into exit code 2 and the
-others into exit code 1.
+The message says what was wrong and what was expected; the hint, if there is one, says what to do
+next. Four kinds say whose turn it is: ``InputError`` is the caller's fault; ``Refusal`` is a rule
+that holds; ``PeerFault`` is another party's and names the culprits; ``Unavailable`` is something
+that is missing, out of reach or has stopped. The command line turns the first into exit code 2 and
+the others into exit code 1.
 """
+
+from typing import Any
 
 
 class DpppError(Exception):
     """Anything that dppp raises on purpose."""
 
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+
+    @property
+    def one_line(self) -> str:
+        """Message and hint without a line break, for logs and for texts that hold another."""
+        return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By state and not by the arguments of `__init__`: some kinds need more than the message.
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(
+    kind: type[DpppError], arguments: tuple[object, ...], state: dict[str, object]
+) -> DpppError:
+    """The exception that was pickled or copied."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
 
 class InputError(DpppError):
     """A value that the caller gave cannot be used; nothing was done."""
-
-
-class UncertifiedError(DpppError):
-    """No noise of this family keeps the promise, or a certificate does not hold."""
-
-
-class MissingExtraError(DpppError):
-    """An optional package is needed; the text names the extra to install."""
-
-
-class DatasetUnavailable(DpppError):
-    """A dataset's file is in no folder and cannot be downloaded; the text says where to put it."""
 
 
 class Refusal(DpppError):
@@ -34,9 +51,27 @@ class Refusal(DpppError):
 class PeerFault(DpppError):
     """Another party broke the protocol."""
 
-    def __init__(self, message: str, *, culprits: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, culprits: tuple[int, ...] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.culprits = culprits
+
+
+class Unavailable(DpppError):
+    """Something is missing, out of reach, busy or has stopped; the request itself may be good."""
+
+
+class UncertifiedError(Refusal):
+    """No noise of this family keeps the promise, or a certificate does not hold."""
+
+
+class MissingExtraError(Unavailable):
+    """An optional package is needed; the hint names the extra to install."""
+
+
+class DatasetUnavailable(Unavailable):
+    """A dataset's file is in no folder and cannot be downloaded; the hint says where to put it."""
 
 
 class EncodingError(InputError):
@@ -55,23 +90,23 @@ class FederationChanged(Refusal):
     """A federation file that is not the one whose hash was compared."""
 
 
-class TlsCertificateEnded(DpppError):
+class TlsCertificateEnded(Unavailable):
     """A certificate that is not valid at this time: renew it, or set the clock."""
 
 
 class GroupElementError(InputError):
     """An integer that should be an element of the key's group is not."""
 
-    def __init__(self, message: str, *, position: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, position: int = 0, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.position = position
 
 
 class PackingError(InputError):
     """A slot of a packed plaintext is outside its bound; `slot` is its position."""
 
-    def __init__(self, message: str, *, slot: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, slot: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.slot = slot
 
 
@@ -139,7 +174,7 @@ class WrongTeacher(Refusal):
     """The ledger belongs to another teacher."""
 
 
-class LedgerError(DpppError):
+class LedgerError(Unavailable):
     """The ledger cannot be used as it is; nothing was charged and nothing may be answered."""
 
 
@@ -159,11 +194,11 @@ class NotALedger(InputError):
     """A file that is none of our ledgers."""
 
 
-class BatchStoreUnavailable(DpppError):
+class BatchStoreUnavailable(Unavailable):
     """The aggregator's store could not be read or written; nothing was sent."""
 
 
-class JobUnknown(DpppError):
+class JobUnknown(InputError):
     """There is no such job of this querier."""
 
 
@@ -171,7 +206,7 @@ class JobChanged(Refusal):
     """The key of a job comes back with other rows."""
 
 
-class NotReleased(DpppError):
+class NotReleased(Unavailable):
     """What was asked for is not there: the batch is under way, or was aborted."""
 
 
@@ -187,31 +222,35 @@ class TooManyRows(InputError):
     """More rows at once than the gateway takes."""
 
 
-class RunnerStopped(DpppError):
+class RunnerStopped(Unavailable):
     """The process cannot do its work any more and has to be restarted."""
 
 
-class LocalFailure(DpppError):
+class LocalFailure(Unavailable):
     """A process of a local federation did not do its part."""
 
 
-class GatewayError(DpppError):
-    """The gateway failed, or could not be reached, or the batch was aborted."""
+class GatewayError(Unavailable):
+    """The gateway failed or could not be reached, a batch was aborted, or a receipt is missing."""
 
 
-class GatewayRefusal(GatewayError):
+class GatewayRefusal(Refusal):
     """The gateway refused a request, and will refuse it again."""
+
+
+class GatewayFault(PeerFault):
+    """The gateway gave answers that contradict each other or what it said before."""
 
 
 class GatewayAbort(GatewayError):
     """A batch that was asked of the gateway ended without a release."""
 
 
-class Busy(DpppError):
+class Busy(Unavailable):
     """Too much is under way; the same can be asked again later."""
 
 
-class Abandoned(DpppError):
+class Abandoned(Unavailable):
     """Whoever asked has gone, so nothing was done."""
 
 
@@ -263,23 +302,32 @@ class ListFault(PeerFault):
     """A ballot list that may not be opened."""
 
 
-class TranscriptError(DpppError):
+class TranscriptError(PeerFault):
     """A transcript that does not hold; `check` is the first check that failed."""
 
-    def __init__(self, check: str, message: str) -> None:
-        super().__init__(f"the check of the {check} failed: {message}")
+    def __init__(self, check: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(f"the check of the {check} failed: {message}", hint=hint)
         self.check = check
 
 
-class BatchAborted(DpppError):
+class BatchAborted(Unavailable):
     """A batch ended without a release; who was missing or at fault is named."""
 
-    def __init__(self, reason: str, *, missing: tuple[int, ...], culprits: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        missing: tuple[int, ...],
+        culprits: tuple[int, ...],
+        hint: str | None = None,
+    ) -> None:
         named = "".join(
             f"; {word}: teachers {', '.join(map(str, who))}"
             for word, who in (("missing", missing), ("at fault", culprits))
             if who
         )
-        super().__init__(f"the batch was aborted: {reason}{named}. Its queries stay charged")
+        super().__init__(
+            f"the batch was aborted: {reason}{named}. Its queries stay charged", hint=hint
+        )
         self.missing = missing
         self.culprits = culprits

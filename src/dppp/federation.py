@@ -4,7 +4,6 @@ Every role is the same object, and every message the same bytes, as on a network
 is missing. `Federation.ask` is Protocol 1 of the paper with an aggregator that nobody trusts.
 """
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,7 +256,7 @@ def _make_teachers(
             signer=signer_of(signing_keys[index - 1]),
             ledger=ledgers[index],
             predict=model,
-            draw_blinding=lambda: table.draw(os.urandom),
+            draw_blinding=table.draw,
         )
         for index, model in enumerate(models, start=1)
     }

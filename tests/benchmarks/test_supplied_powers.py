@@ -16,7 +16,7 @@ from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt
 from dppp.paillier.keys import Decryption
-from dppp.paillier.randomness import random_bits, system_random
+from dppp.randomness import random_bits, system_randomness
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_squared_before_the_check_a_share_would_show_the_parity_of_its_exponent(
     public, modulus = dealt.public, dealt.public.modulus
     squares = [gmpy2.powmod(each, 2 * public.factorial, modulus) for each in ciphertexts]
     negative = [modulus - square for square in squares]
-    weights = [random_bits(64, system_random) for _ in ciphertexts]
+    weights = [random_bits(64, system_randomness) for _ in ciphertexts]
     assert are_equal_up_to_sign(
         multiply_powers(negative, weights, modulus),
         multiply_powers(squares, weights, modulus),

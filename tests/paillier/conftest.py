@@ -13,7 +13,7 @@ from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.encryption import Ciphertext, encrypt
 from dppp.paillier.keys import Decryption, PublicKey
-from dppp.paillier.randomness import RandomBytes
+from dppp.randomness import RandomSource
 
 SHORT_PRIMES: tuple[mpz, mpz] = make_paillier.PRIMES
 TEACHERS, THRESHOLD = 7, 4
@@ -59,8 +59,8 @@ def keys() -> Keys:
 
 
 @pytest.fixture(scope="session")
-def seeded() -> Callable[[str], RandomBytes]:
-    fixed: Callable[[str], RandomBytes] = make_paillier.fixed_random
+def seeded() -> Callable[[str], RandomSource]:
+    fixed: Callable[[str], RandomSource] = make_paillier.fixed_random
     return fixed
 
 

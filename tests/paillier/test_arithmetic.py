@@ -24,7 +24,6 @@ from dppp.paillier.arithmetic.modexp import (
 from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.arithmetic.primes import safe_prime
-from dppp.paillier.randomness import random_below, random_bits
 
 odd_moduli = st.integers(3, 1 << 600).map(lambda value: mpz(value | 1))
 naturals = st.integers(0, 1 << 700).map(mpz)
@@ -141,8 +140,3 @@ def test_a_safe_prime_is_prime_with_half_of_it_and_of_exact_length(bits: int) ->
     assert gmpy2.is_prime(prime)
     assert gmpy2.is_prime(prime // 2)
     assert prime >> (bits - 2) == 3
-
-
-def test_random_integers_stay_below_their_bounds() -> None:
-    assert {int(random_below(mpz(5), os.urandom)) for _ in range(300)} == set(range(5))
-    assert {int(random_bits(3, os.urandom)) for _ in range(600)} == set(range(8))

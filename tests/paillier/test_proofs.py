@@ -21,7 +21,6 @@ from dppp.paillier.proofs.ballots import (
     verify_ballot,
     verify_ballots,
 )
-from dppp.paillier.proofs.challenges import hash_statement
 from dppp.paillier.proofs.shares import ShareProof, prove_shares, verify_shares
 
 
@@ -267,14 +266,3 @@ def test_share_proofs_out_of_range_are_refused() -> None:
     for challenge, response in ((mpz(1) << 128, mpz(1)), (mpz(-1), mpz(1)), (mpz(1), mpz(-1))):
         with pytest.raises(InputError):
             ShareProof(challenge=challenge, response=response)
-
-
-def test_the_hash_tells_apart_how_bytes_are_divided() -> None:
-    hashes = {
-        hash_statement(b"d", [b"ab", b"c"]),
-        hash_statement(b"d", [b"a", b"bc"]),
-        hash_statement(b"d", [b"abc"]),
-        hash_statement(b"da", [b"bc"]),
-        hash_statement(b"d", [b"ab", b"c", b""]),
-    }
-    assert len(hashes) == 5

@@ -32,7 +32,7 @@ from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.chain import Head
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore
-from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.privacy.sampling import sampling_table
 from dppp.protocol.ballots import statement_of
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
@@ -55,6 +55,7 @@ from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
+from dppp.randomness import RandomSource
 
 CLASSES = ("a", "b", "c")
 QUERIES = 60

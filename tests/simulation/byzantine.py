@@ -22,7 +22,6 @@ from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_sh
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphertexts
 from dppp.paillier.proofs.ballots import BallotProof
 from dppp.paillier.proofs.shares import prove_shares
-from dppp.paillier.randomness import random_unit
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -38,6 +37,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.signing import sign, signer_of
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.randomness import random_unit
 
 Seen = Callable[[str], list[bytes]]
 """What honest teachers have sent of a kind so far; the aggregator shows it to its friends."""

@@ -23,11 +23,11 @@ from dppp.paillier.dealer import DealtKey, make_primes
 from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import encrypt
 from dppp.paillier.keys import Decryption
-from dppp.paillier.randomness import random_below, system_random
 from dppp.privacy.noise import Skellam
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.messages import BatchRequest
 from dppp.protocol.transcript import verify_transcript
+from dppp.randomness import random_below, system_randomness
 
 PROOF_BATCHES = (50, 500, 5000)
 SCALING_TEACHERS = (100, 1000)
@@ -48,7 +48,7 @@ def run_benchmark(
     with_peers: bool = False,
 ) -> dict[str, object]:
     """Measure everything for one workload; every ratio is of figures from this run."""
-    primes = make_primes(workload.modulus_bits, system_random)
+    primes = make_primes(workload.modulus_bits, system_randomness)
     key = workload.deal(primes, Decryption.ROOT)
     table = BlindingTable(key.public)
     costs = run_batch(workload, key, table)
@@ -136,8 +136,8 @@ def share_over_modexp(key: DealtKey) -> float:
     public = key.public
     table = BlindingTable(public, bytes_limit=2_000_000)
     ciphertexts = [encrypt(public, gmpy2.mpz(7), table.draw())]
-    base = random_below(public.modulus, system_random)
-    exponent = random_below(public.modulus, system_random)
+    base = random_below(public.modulus, system_randomness)
+    exponent = random_below(public.modulus, system_randomness)
     share, plain = fastest(
         (
             lambda: make_decryption_shares(public, key.shares[0], ciphertexts),

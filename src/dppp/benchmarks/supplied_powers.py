@@ -28,7 +28,7 @@ from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, encrypt
 from dppp.paillier.keys import Decryption, KeyShare, PublicKey, check_belongs
-from dppp.paillier.randomness import RandomBytes, random_below, random_bits, system_random
+from dppp.randomness import RandomSource, random_below, random_bits, system_randomness
 
 TEACHERS = (20, 100, 250)
 _WEIGHT_BITS = 64
@@ -45,7 +45,7 @@ def check_powers(
     public: PublicKey,
     ciphertexts: Sequence[Ciphertext],
     powers: Sequence[mpz],
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> None:
     """Raise unless every y_j is x_j^Δ up to sign: Π y_j^w_j = ±(Π x_j^w_j)^Δ. Run by a teacher."""
     residues = check_ciphertexts(public, ciphertexts)
@@ -99,7 +99,7 @@ def measure_shares(key: DealtKey, count: int) -> ShareCosts:
     blinding = BlindingTable(public, bytes_limit=2_000_000).draw()
     ciphertexts = [encrypt(public, mpz(place), blinding) for place in range(count)]
     powers = supply_powers(public, ciphertexts)
-    base, exponent = (random_below(public.modulus, system_random) for _ in range(2))
+    base, exponent = (random_below(public.modulus, system_randomness) for _ in range(2))
     works: list[Callable[[], object]] = [
         lambda: make_decryption_shares(public, key.shares[0], ciphertexts),
         lambda: make_shares_from_powers(public, key.shares[0], ciphertexts, powers),

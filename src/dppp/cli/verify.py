@@ -53,7 +53,8 @@ def verify(
 
 def read_task_id(text: str) -> "TaskId":
     """A task's id as people type it."""
-    from dppp.protocol.messages import HASH_BYTES, TaskId  # noqa: PLC0415
+    from dppp.hashing import HASH_BYTES  # noqa: PLC0415
+    from dppp.protocol.messages import TaskId  # noqa: PLC0415
 
     try:
         found = bytes.fromhex(text)

@@ -35,7 +35,8 @@ from dppp.learning.student import evidence_from_answers
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.noise import Noise
-from dppp.privacy.sampling import expand_key, sampling_table
+from dppp.privacy.sampling import sampling_table
+from dppp.randomness import expand_key
 
 POOL = 9_000
 DELTA = 1e-5

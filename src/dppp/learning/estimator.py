@@ -27,8 +27,8 @@ from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.summary import Summary
-from dppp.privacy.sampling import RandomSource, expand_key, system_randomness
 from dppp.protocol.release import Release
+from dppp.randomness import RandomSource, expand_key, system_randomness
 
 _SIMULATED = "simulated: no encryption, every vote is visible to this process"
 

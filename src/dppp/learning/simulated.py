@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dppp.federation import Outcome
+from dppp.hashing import hash_parts
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
-from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.privacy.sampling import sampling_table
 from dppp.protocol.inputs import decode_inputs, encode_inputs
-from dppp.protocol.messages import ListHash, QueryId, hash_parts
+from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.release import Release, choose_label, sum_of_centres
 from dppp.protocol.votes import Predict, cast_votes
+from dppp.randomness import RandomSource
 
 _TASK = hash_parts("dppp simulated task 1", ())
 

@@ -18,8 +18,8 @@ from gmpy2 import mpz
 
 from dppp.errors import InputError
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
 from dppp.paillier.structure import lift_root, split_element
+from dppp.randomness import RandomSource, random_bits, random_unit, system_randomness
 
 # A wider window saves less than it takes to make: a table of this size takes about a second.
 TABLE_BYTES_LIMIT = 20_000_000
@@ -42,7 +42,7 @@ class Blinding:
         return "Blinding(<redacted>)"
 
 
-def full_blinding(public: PublicKey, random_bytes: RandomBytes = system_random) -> Blinding:
+def full_blinding(public: PublicKey, random_bytes: RandomSource = system_randomness) -> Blinding:
     """A blinding with a uniform root of full length."""
     root = random_unit(public.modulus, random_bytes)
     return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
@@ -70,7 +70,7 @@ class BlindingTable:
             for half in row
         )
 
-    def draw(self, random_bytes: RandomBytes = system_random) -> Blinding:
+    def draw(self, random_bytes: RandomSource = system_randomness) -> Blinding:
         """A new short blinding."""
         return self.blinding(random_bits(self.exponent_bits, random_bytes))
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from dppp.errors import InputError
 from dppp.paillier.blinding import Blinding, BlindingTable
-from dppp.paillier.randomness import RandomBytes, system_random
+from dppp.randomness import RandomSource, system_randomness
 
 
 class BlindingPool:
@@ -24,7 +24,7 @@ class BlindingPool:
     """
 
     def __init__(
-        self, table: BlindingTable, *, capacity: int, random_bytes: RandomBytes = system_random
+        self, table: BlindingTable, *, capacity: int, random_bytes: RandomSource = system_randomness
     ) -> None:
         if capacity < 1:
             raise InputError(f"a pool for {capacity} blindings is too small; give it room for one")

@@ -26,7 +26,7 @@ from dppp.paillier.keys import (
     KeyShare,
     PublicKey,
 )
-from dppp.paillier.randomness import RandomBytes, random_below, random_unit, system_random
+from dppp.randomness import RandomSource, random_below, random_unit, system_randomness
 
 DEFAULT_MODULUS_BITS = 2048
 # A difference of fewer bits would let Fermat's method factor the modulus.
@@ -48,7 +48,7 @@ def deal(
     modulus_bits: int = DEFAULT_MODULUS_BITS,
     s: int = 1,
     decryption: Decryption = Decryption.ROOT,
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
     insecure_testing: bool = False,
 ) -> DealtKey:
     """A new key of which any `threshold` of `teachers` decrypt together.
@@ -100,7 +100,7 @@ def check_terms(
         raise KeyMaterialError(f"s is {s}; it must be between 1 and {LARGEST_S}")
 
 
-def make_primes(modulus_bits: int, random_bytes: RandomBytes) -> tuple[mpz, mpz]:
+def make_primes(modulus_bits: int, random_bytes: RandomSource) -> tuple[mpz, mpz]:
     """Two safe primes whose product has exactly `modulus_bits` bits."""
     half = modulus_bits // 2
     while True:
@@ -116,7 +116,7 @@ def deal_from_primes(
     threshold: int,
     s: int,
     decryption: Decryption,
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
     insecure_testing: bool = False,
 ) -> DealtKey:
     """A key on a given modulus: for `deal`, for vectors, and for comparing keys in benchmarks."""
@@ -163,7 +163,7 @@ def _decryption_exponent(
 
 
 def _share_out(
-    secret: mpz, order: mpz, teachers: int, threshold: int, random_bytes: RandomBytes
+    secret: mpz, order: mpz, teachers: int, threshold: int, random_bytes: RandomSource
 ) -> Sequence[mpz]:
     """Shamir: the values at 1..N of a random polynomial of degree t - 1 with f(0) = secret."""
     while True:
@@ -181,7 +181,7 @@ def _evaluate(coefficients: Sequence[mpz], index: int, order: mpz) -> mpz:
     return value
 
 
-def _random_square(modulus: mpz, random_bytes: RandomBytes) -> mpz:
+def _random_square(modulus: mpz, random_bytes: RandomSource) -> mpz:
     """A random square; it generates all squares but for a chance of 2^-1000.
 
     A true square, never its negative: the sign of v^(d_i) would be the parity of d_i.

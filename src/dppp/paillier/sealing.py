@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from dppp.errors import EncodingError, KeyMaterialError
 from dppp.paillier.encoding import Reader
 from dppp.paillier.keys import KEY_ID_BYTES, KeyId, KeyShare, refuse_version_1
-from dppp.paillier.randomness import RandomBytes, system_random
+from dppp.randomness import RandomSource, system_randomness
 
 SHORTEST_SECRET_BYTES = 8
 DEFAULT_COST_LOG2 = 17
@@ -42,7 +42,7 @@ def seal_share(
     secret: bytes,
     *,
     cost_log2: int = DEFAULT_COST_LOG2,
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> bytes:
     """Encrypt a share under `secret`, a passphrase or the contents of a key file."""
     check_secret(secret)

@@ -18,7 +18,7 @@ from dppp.paillier.encryption import (
 )
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, prove_ballot, verify_ballots
-from dppp.privacy.sampling import RandomSource, sampling_table
+from dppp.privacy.sampling import sampling_table
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -32,6 +32,7 @@ from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Votes
 from dppp.protocol.wire import decode, encode
+from dppp.randomness import RandomSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

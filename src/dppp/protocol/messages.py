@@ -8,19 +8,18 @@ Teachers sign what they say, and the aggregator signs what it says: the task hol
 Every hash is SHA-256 over length-prefixed parts under a domain of its own.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NewType
 
 from dppp.errors import WireError
+from dppp.hashing import HASH_BYTES, hash_parts
 
 TaskId = NewType("TaskId", bytes)
 QueryId = NewType("QueryId", bytes)
 BatchId = NewType("BatchId", bytes)
 ListHash = NewType("ListHash", bytes)
 
-HASH_BYTES = 32
 NONCE_BYTES = 16
 SIGNATURE_BYTES = 64
 UNSIGNED = bytes(SIGNATURE_BYTES)
@@ -28,15 +27,6 @@ UNSIGNED = bytes(SIGNATURE_BYTES)
 MOST_INDEX = 0xFFFF
 MOST_QUERIES = 20_000
 """Queries in one batch; a larger set is sent as several batches."""
-
-
-def hash_parts(domain: str, parts: Iterable[bytes]) -> bytes:
-    """SHA-256 of the domain and the parts, each with its length before it."""
-    digest = hashlib.sha256()
-    for part in (domain.encode(), *parts):
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from dppp.errors import DpppError, ListFault, TranscriptError
+from dppp.hashing import HASH_BYTES
 from dppp.paillier.decryption.opening import Opening, verify_openings
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts
 from dppp.paillier.keys import PublicKey
 from dppp.protocol.ballots import require_complete, statement_of
 from dppp.protocol.messages import (
-    HASH_BYTES,
     NONCE_BYTES,
     BatchId,
     Endorser,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from gmpy2 import mpz
 
+from dppp.hashing import hash_parts
 from dppp.privacy.noise import Binomial, Noise, noise_of_all
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.messages import ListHash, QueryId, hash_parts
+from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.task import Task
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Self
 
 from dppp.errors import InputError, TaskError
+from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
@@ -23,7 +24,7 @@ from dppp.privacy.noise import (
 )
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
-from dppp.protocol.messages import HASH_BYTES, TaskId, hash_parts
+from dppp.protocol.messages import TaskId
 from dppp.protocol.wire import encode
 
 _LONGEST_NAME = 200

@@ -30,7 +30,6 @@ from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphert
 from dppp.paillier.keys import KeyShare, PublicKey
 from dppp.paillier.proofs.shares import prove_shares
 from dppp.privacy.ledger.ledger import Ledger
-from dppp.privacy.sampling import RandomSource, system_randomness
 from dppp.protocol.ballots import check_list, make_ballot, statement_of
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
@@ -53,6 +52,7 @@ from dppp.protocol.signing import Signer, require_certified, require_from_aggreg
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict, Votes, cast_votes
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.randomness import RandomSource, system_randomness
 
 
 class Teacher:

@@ -19,8 +19,8 @@ from dppp.paillier.arithmetic.lagrange import interpolate_with_factorial
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.encryption import Ciphertext, add
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.randomness import random_unit, system_random
 from dppp.paillier.structure import generator_logarithm
+from dppp.randomness import random_unit, system_randomness
 
 _SEED = 20211
 
@@ -86,7 +86,7 @@ def run_paper(key: DealtKey, entries: Sequence[int]) -> PaperRun:
 def _encrypt(public: PublicKey, entry: int) -> Ciphertext:
     """Equation 1."""
     square = public.ciphertext_modulus
-    root = random_unit(public.modulus, system_random)
+    root = random_unit(public.modulus, system_randomness)
     blinding = gmpy2.powmod(root, public.modulus, square)
     return Ciphertext(gmpy2.powmod(public.generator, entry, square) * blinding % square)
 

@@ -12,7 +12,7 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from dppp.paillier.randomness import RandomBytes, random_bits
+from dppp.randomness import RandomSource, random_bits
 
 _SMALL_PRIME_LIMIT = 1 << 22
 _WINDOW = 1 << 17
@@ -20,7 +20,7 @@ _LIMB_BITS = 32
 _ROUNDS = 30
 
 
-def safe_prime(bits: int, random_bytes: RandomBytes) -> mpz:
+def safe_prime(bits: int, random_bytes: RandomSource) -> mpz:
     """A random safe prime of exactly `bits` bits with its two top bits set."""
     while True:
         start = _random_start(bits - 1, random_bytes)
@@ -30,7 +30,7 @@ def safe_prime(bits: int, random_bytes: RandomBytes) -> mpz:
                 return 2 * half + 1
 
 
-def _random_start(bits: int, random_bytes: RandomBytes) -> mpz:
+def _random_start(bits: int, random_bytes: RandomSource) -> mpz:
     """A random integer of `bits` bits, two top bits set, that is 5 modulo 6.
 
     p′ must be odd, and 2 modulo 3 because otherwise 3 divides p′ or 2p′ + 1.

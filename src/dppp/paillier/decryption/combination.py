@@ -21,7 +21,7 @@ from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
 from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.proofs.shares import ShareProof, verify_shares
-from dppp.paillier.randomness import RandomBytes, random_bits, system_random
+from dppp.randomness import RandomSource, random_bits, system_randomness
 
 _WEIGHT_BITS = 64
 
@@ -74,7 +74,7 @@ def find_wrong_shares(
     public: PublicKey,
     right: Sequence[DecryptionShares],
     others: Sequence[DecryptionShares],
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> tuple[int, ...]:
     """Who of the others sent shares that t right ones contradict; no proof is needed for it.
 

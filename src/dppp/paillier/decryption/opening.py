@@ -16,8 +16,8 @@ from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts
 from dppp.paillier.keys import PublicKey
-from dppp.paillier.randomness import RandomBytes, random_bits, system_random
 from dppp.paillier.structure import lift_root, raise_generator
+from dppp.randomness import RandomSource, random_bits, system_randomness
 
 _TAG = b"dppp opening 2\n"
 _BATCH_BITS = 128
@@ -61,7 +61,7 @@ def verify_openings(
     public: PublicKey,
     ciphertexts: Sequence[Ciphertext],
     openings: Sequence[Opening],
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> None:
     """The same for many at once: one equation with random weights that the checker draws.
 

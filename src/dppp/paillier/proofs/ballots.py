@@ -16,6 +16,7 @@ from typing import Self
 from gmpy2 import mpz
 
 from dppp.errors import GroupElementError, InputError, ProofError
+from dppp.hashing import hash_parts
 from dppp.paillier.arithmetic.groups import are_equal_up_to_sign, check_units
 from dppp.paillier.arithmetic.modexp import power_public, power_secret
 from dppp.paillier.arithmetic.multiexp import multiply_powers
@@ -27,15 +28,14 @@ from dppp.paillier.proofs.challenges import (
     CHALLENGE_BITS,
     MASK_BITS,
     expand_challenges,
-    hash_statement,
 )
-from dppp.paillier.randomness import RandomBytes, random_bits, random_unit, system_random
+from dppp.randomness import RandomSource, random_bits, random_unit, system_randomness
 
 # A batch with a false ballot passes with probability 2^-64, against weights that the checker
 # draws anew each time: there is nothing to try out beforehand, and every failure is named.
 BATCH_BITS = 64
 _TAG = b"dppp ballot proof 2\n"
-_DOMAIN = b"dppp ballot proof challenge 2"
+_DOMAIN = "dppp ballot proof challenge 2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def prove_ballot(
     blindings: Sequence[Blinding],
     *,
     context: bytes,
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> BallotProof:
     """The teacher's proof that it knows the blindings, and so the plaintexts, of its ballot."""
     if not ciphertexts or len(ciphertexts) != len(blindings):
@@ -116,7 +116,9 @@ def verify_ballot(public: PublicKey, ballot: ProvenBallot) -> None:
 
 
 def verify_ballots(
-    public: PublicKey, ballots: Sequence[ProvenBallot], random_bytes: RandomBytes = system_random
+    public: PublicKey,
+    ballots: Sequence[ProvenBallot],
+    random_bytes: RandomSource = system_randomness,
 ) -> None:
     """Check many ballots by one equation; if it fails, halve until the culprits are named."""
     claims, culprits = [], []
@@ -166,7 +168,7 @@ class _Claim:
 
 
 def _false_claims(
-    public: PublicKey, claims: Sequence[_Claim], random_bytes: RandomBytes
+    public: PublicKey, claims: Sequence[_Claim], random_bytes: RandomSource
 ) -> list[int]:
     weights = [random_bits(BATCH_BITS, random_bytes) for _ in claims]
     if not claims or _holds(public, claims, weights):
@@ -198,7 +200,7 @@ def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) 
 
 
 def _draw_mask(
-    public: PublicKey, blindings: Sequence[Blinding], random_bytes: RandomBytes
+    public: PublicKey, blindings: Sequence[Blinding], random_bytes: RandomSource
 ) -> Blinding:
     """A root that hides Π r_j^e_j: uniform if any root is of full length, h^w otherwise."""
     if any(blinding.root != 1 for blinding in blindings):
@@ -228,7 +230,7 @@ def _raised_base(public: PublicKey) -> mpz:
 def _challenges(
     public: PublicKey, ciphertexts: Sequence[Ciphertext], context: bytes, commitment: mpz
 ) -> tuple[mpz, ...]:
-    seed = hash_statement(
+    seed = hash_parts(
         _DOMAIN,
         (
             public.key_id,

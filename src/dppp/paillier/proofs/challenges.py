@@ -1,11 +1,6 @@
-"""Fiat-Shamir: challenges from a hash of the whole statement.
-
-Every part is preceded by its length and the whole by a domain, so no two statements share an
-input to the hash.
-"""
+"""Fiat-Shamir: challenges from the hash of a whole statement (`dppp.hashing.hash_parts`)."""
 
 import hashlib
-from collections.abc import Iterable
 
 from gmpy2 import mpz
 
@@ -13,15 +8,6 @@ CHALLENGE_BITS = 128
 CHALLENGE_BYTES = CHALLENGE_BITS // 8
 # Extra bits by which a random mask exceeds what it hides in a response over the integers.
 MASK_BITS = 128
-
-
-def hash_statement(domain: bytes, parts: Iterable[bytes]) -> bytes:
-    """SHA-256 of the domain and the parts, each with its length before it."""
-    digest = hashlib.sha256()
-    for part in (domain, *parts):
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
 
 
 def expand_challenges(seed: bytes, count: int) -> tuple[mpz, ...]:

@@ -15,6 +15,7 @@ from typing import Self
 from gmpy2 import mpz
 
 from dppp.errors import GroupElementError, InputError, ProofError
+from dppp.hashing import hash_parts
 from dppp.paillier.arithmetic.groups import check_units
 from dppp.paillier.arithmetic.modexp import power_public, power_secret
 from dppp.paillier.arithmetic.multiexp import multiply_powers
@@ -27,13 +28,12 @@ from dppp.paillier.proofs.challenges import (
     CHALLENGE_BYTES,
     MASK_BITS,
     expand_challenges,
-    hash_statement,
 )
-from dppp.paillier.randomness import RandomBytes, random_bits, system_random
+from dppp.randomness import RandomSource, random_bits, system_randomness
 
 _TAG = b"dppp share proof 2\n"
-_WEIGHTS_DOMAIN = b"dppp share proof weights 2"
-_CHALLENGE_DOMAIN = b"dppp share proof challenge 2"
+_WEIGHTS_DOMAIN = "dppp share proof weights 2"
+_CHALLENGE_DOMAIN = "dppp share proof challenge 2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def prove_shares(
     shares: DecryptionShares,
     *,
     context: bytes,
-    random_bytes: RandomBytes = system_random,
+    random_bytes: RandomSource = system_randomness,
 ) -> ShareProof:
     """The teacher's proof that its shares were made with its share of the key."""
     check_belongs(public, key_share)
@@ -135,7 +135,7 @@ class _Statement:
             write_ciphertexts(public, ciphertexts),
             shares.to_bytes(public),
         )
-        seed = hash_statement(_WEIGHTS_DOMAIN, (public.key_id, *parts))
+        seed = hash_parts(_WEIGHTS_DOMAIN, (public.key_id, *parts))
         weights = expand_challenges(seed, len(ciphertexts))
         modulus = public.share_modulus
         residues = [ciphertext % modulus for ciphertext in ciphertexts]
@@ -150,7 +150,7 @@ class _Statement:
     def challenge(self, public: PublicKey, commitments: Sequence[mpz]) -> mpz:
         length = byte_length(public.share_modulus)
         parts = [commitment.to_bytes(length, "big") for commitment in commitments]
-        return expand_challenges(hash_statement(_CHALLENGE_DOMAIN, (self.seed, *parts)), 1)[0]
+        return expand_challenges(hash_parts(_CHALLENGE_DOMAIN, (self.seed, *parts)), 1)[0]
 
 
 def _check_shares(

@@ -13,7 +13,6 @@ own exception; when a stored record breaks them, the ledger is damaged.
     list          what 0.1.0 wrote instead of these two; read, never written
 """
 
-import hashlib
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from dppp.errors import (
     TaskUnknown,
     WrongTeacher,
 )
+from dppp.hashing import hash_parts
 from dppp.privacy.ledger.budget import NOTHING, Budget
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
 from dppp.privacy.ledger.records import (
@@ -335,8 +335,4 @@ def damaged(index: int, how: str) -> Never:
 
 
 def _hash_of(query_ids: Iterable[bytes]) -> bytes:
-    digest = hashlib.sha256()
-    for query_id in query_ids:
-        digest.update(len(query_id).to_bytes(8, "big"))
-        digest.update(query_id)
-    return digest.digest()
+    return hash_parts("dppp ledger queries 1", query_ids)  # kept in memory, never stored

@@ -3,15 +3,13 @@
 hash = SHA-256(domain, previous hash, index, kind, payload), each part behind its length.
 """
 
-import hashlib
 from dataclasses import dataclass
 
 from dppp.errors import InputError
+from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.privacy.ledger.records import Record, encode_record
 
-_DOMAIN = b"dppp ledger entry, version 1"
-
-HASH_BYTES = 32
+_DOMAIN = "dppp ledger entry, version 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +63,5 @@ def chain_record(previous: Head, record: Record) -> Entry:
 
 
 def entry_hash(previous: bytes, index: int, kind: str, payload: bytes) -> bytes:
-    """SHA-256 over the parts, each behind its length, so that no two entries look alike."""
-    digest = hashlib.sha256()
-    for part in (_DOMAIN, previous, index.to_bytes(8, "big"), kind.encode(), payload):
-        digest.update(len(part).to_bytes(8, "big"))
-        digest.update(part)
-    return digest.digest()
+    """The hash of one entry, over everything in it and the hash before."""
+    return hash_parts(_DOMAIN, (previous, index.to_bytes(8, "big"), kind.encode(), payload))

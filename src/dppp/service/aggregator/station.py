@@ -19,15 +19,11 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, WireError
+from dppp.hashing import HASH_BYTES
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, StoredBatches
 from dppp.protocol.events import Abort, Send, Stage
-from dppp.protocol.messages import (
-    HASH_BYTES,
-    MOST_QUERIES,
-    BatchId,
-    BatchRequest,
-)
+from dppp.protocol.messages import MOST_QUERIES, BatchId, BatchRequest
 from dppp.service.batches.hub import BatchEvent
 from dppp.service.batches.runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker.connection import PRESENCE, QUEUE_GROUP, Broker, Subjects

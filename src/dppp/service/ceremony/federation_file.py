@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from dppp.errors import FederationChanged, FederationError
+from dppp.hashing import hash_parts
 from dppp.paillier.keys import PublicKey
-from dppp.protocol.messages import hash_parts
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
 from dppp.service.ceremony.authority import (

@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dppp.errors import FederationError
-from dppp.protocol.messages import hash_parts
+from dppp.hashing import hash_parts
 from dppp.service.ceremony.authority import hosts_of_tls_request, require_tls_request
 from dppp.service.ceremony.identity import Identity, Role
 from dppp.service.ceremony.json_document import read_document, require_same, to_text, write_document

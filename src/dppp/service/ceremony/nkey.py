@@ -10,12 +10,12 @@ import binascii
 import nkeys
 
 from dppp.errors import FederationError
-from dppp.paillier.randomness import RandomBytes, system_random
+from dppp.randomness import RandomSource, system_randomness
 
 _LENGTH = 56
 
 
-def make_seed(random_bytes: RandomBytes = system_random) -> str:
+def make_seed(random_bytes: RandomSource = system_randomness) -> str:
     """A new seed of a NATS user."""
     seed: bytes = nkeys.encode_seed(random_bytes(32), nkeys.PREFIX_BYTE_USER)
     return seed.decode("ascii")

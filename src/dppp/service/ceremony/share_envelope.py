@@ -12,9 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from dppp.errors import EncodingError, KeyMaterialError
+from dppp.hashing import HASH_BYTES
 from dppp.paillier.encoding import Reader
 from dppp.paillier.keys import KeyShare
-from dppp.protocol.messages import HASH_BYTES, TaskId
+from dppp.protocol.messages import TaskId
 
 TAG = b"dppp share envelope 2\n"
 _OLD_TAG = b"dppp share envelope 1\n"

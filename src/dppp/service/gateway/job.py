@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NewType
 
 from dppp.errors import WireError
-from dppp.protocol.messages import BatchId, BatchRequest, Query, TaskId, hash_parts
+from dppp.hashing import hash_parts
+from dppp.protocol.messages import BatchId, BatchRequest, Query, TaskId
 
 JobId = NewType("JobId", bytes)
 

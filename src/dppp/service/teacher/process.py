@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,7 +77,7 @@ def _teacher(
     table = BlindingTable(federation.public)
     with (
         open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
-        BlindingPool(table, capacity=_READY_BLINDINGS, random_bytes=os.urandom) as pool,
+        BlindingPool(table, capacity=_READY_BLINDINGS) as pool,
     ):
         accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
         if federation.task.task_id not in accepted:
