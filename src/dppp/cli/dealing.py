@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dppp.cli.extras import require_service
-from dppp.cli.output import emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.terminal import emit
 from dppp.errors import WeakModulusWarning
 
 _DEALER_NOTE = "the dealer's process knew the whole key until it ended; run it where all trust it"

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 
 from dppp.cli.dealing import deal_to_federation, dealing, tell
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.paillier.arithmetic.parallel import map_over_cores
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, check_terms, deal

@@ -14,9 +14,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dppp.cli.extras import require_service
-from dppp.cli.files import make_folder, write_bytes
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.output_files import make_folder, write_bytes
+from dppp.cli.terminal import emit
 from dppp.cli.verify import read_task_id
 from dppp.errors import GatewayError, InputError
 
