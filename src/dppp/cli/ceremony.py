@@ -4,7 +4,6 @@ In the order in which they are typed; between `collect` and `setup` is `dppp key
 imports are inside the commands, so that `dppp --help` answers at once.
 """
 
-import csv
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -264,10 +263,6 @@ def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
         raise InputError("name the features: by --feature, repeated, or by --features-from FILE")
     if path is None:
         return tuple(names or ())
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return tuple(name.strip() for name in next(csv.reader(file), []))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
+
+    return read_table(path).columns

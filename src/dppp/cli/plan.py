@@ -3,7 +3,6 @@
 The heavy imports are inside the functions, so that `dppp --help` answers at once.
 """
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +23,6 @@ from dppp.cli.options import (
 from dppp.cli.output_files import save_figure
 from dppp.cli.terminal import emit, waiting
 from dppp.errors import InputError
-from dppp.service.stores.new_files import read_file
 
 if TYPE_CHECKING:
     from dppp.learning.planning import Outlook, Plan
@@ -61,7 +59,7 @@ def plan(
     """How accurate, how many queries, how many teachers?"""
     from dppp.learning.planning import plan as make_plan  # noqa: PLC0415
 
-    table, labels = (None, None) if votes is None else read_votes(votes)
+    table, labels = (None, None) if votes is None else _read_votes(votes)
     if plot is not None:
         load_pyplot()  # say at once that it is missing
     with waiting("calibrating each family at each ε; about a minute"):
@@ -83,28 +81,23 @@ def plan(
     emit(made.to_json(), as_json=as_json, show=lambda out: _show_plan(out, made))
 
 
-def read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
+def _read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
     """The votes in a CSV file, and its column `label` where there is one."""
-    try:
-        lines = read_file(path).decode("utf-8-sig").splitlines()
-        rows = [row for row in csv.reader(lines, strict=True) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
-    if len(rows) < 2:
-        raise InputError(f"{path} holds no votes; give a row of column names, then a row a query")
-    names = [name.strip() for name in rows[0]]
-    if "" in names or len(set(names)) < len(names):
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
+
+    table = read_table(path)
+    if not table.rows:
+        raise InputError(f"{path} holds no votes; give a row of column names, then a row per query")
+    if "" in table.columns:
         raise InputError(
-            f"the first row of {path} must name the columns, each once: a name for every teacher, "
-            f"and {LABEL} for the truth if it is known"
+            f"the first line of {path} must name every column: a name for each teacher, and "
+            f"{LABEL} for the truth if it is known"
         )
-    for place, row in enumerate(rows[1:], 2):
-        if len(row) != len(names):
-            raise InputError(f"row {place} of {path} has {len(row)} cells, expected {len(names)}")
-    if LABEL not in names:
-        return rows[1:], None
-    place = names.index(LABEL)
-    return [row[:place] + row[place + 1 :] for row in rows[1:]], [row[place] for row in rows[1:]]
+    if LABEL not in table.columns:
+        return [list(row) for row in table.rows], None
+    place = table.columns.index(LABEL)
+    votes = [[*row[:place], *row[place + 1 :]] for row in table.rows]
+    return votes, table.texts(LABEL)
 
 
 def _show_plan(console: Console, plan: "Plan") -> None:
