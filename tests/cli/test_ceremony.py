@@ -86,8 +86,19 @@ def test_a_share_says_whose_it_is(typed: tuple[Path, dict[str, Any]]) -> None:
     root, said = typed
     found = json_of(f"keys inspect {root / 'dealt' / 'hospital-c.share'}")
     assert (found["index"], found["task_id"]) == (3, said["deal"]["task_id"])
-    (root / "cut.share").write_bytes((root / "dealt" / "hospital-c.share").read_bytes()[:40])
-    assert_refused(2, "cut short", run_dppp(f"keys inspect {root / 'cut.share'}"))
+
+
+def test_a_key_is_dealt_once_and_where_it_can_be_written(
+    typed: tuple[Path, dict[str, Any]],
+) -> None:
+    root, _ = typed
+    deal = f"keys deal --federation {root / 'coordinator'} --out"
+    before = {path.name: path.read_bytes() for path in (root / "dealt").iterdir()}
+    assert_refused(2, "already", run_dppp(f"{deal} {root / 'dealt'}"))
+    assert {path.name: path.read_bytes() for path in (root / "dealt").iterdir()} == before
+    refused = run_dppp(f"{deal} {root / 'rows.csv' / 'dealt'}")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("dppp: cannot write")
 
 
 def test_anybody_can_look_at_the_federation(typed: tuple[Path, dict[str, Any]]) -> None:
@@ -246,8 +257,6 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path: Path) -> None
         (f"join {home} --name b --role king", "king"),
         (f"collect {tmp_path} {tmp_path}/none.json", "cannot read"),
         (f"keys deal --federation {tmp_path} --out {home}", "dppp init"),
-        (f"keys deal --federation {tmp_path} --out {home} --teachers 3", "only --out"),
-        (f"keys deal --out {home}", "--federation FOLDER"),
     ):
         assert_refused(2, word, run_dppp(command))
     assert not home.exists()

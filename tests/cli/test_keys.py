@@ -1,175 +1,55 @@
-"""`dppp keys`: files, modes, refusals, one clear line."""
+"""`dppp keys`: what is refused, in one clear line. What is dealt is in test_ceremony.py."""
 
-import json
-import os
-import stat
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from tests.cli.commands import assert_refused, json_of, run_dppp
+from tests.protocol import small
 
-from dppp.paillier.keys import PublicKey, check_key_share
-from dppp.paillier.sealing import unseal_share
+from dppp.protocol.messages import TaskId
+from dppp.service.ceremony.share_envelope import seal_to
 
-DEAL = ("keys", "deal", "--teachers", "3", "--threshold", "2")
-
-
-def run(
-    *arguments: str | Path, phrase: str | None = None, folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "DPPP_PASSPHRASE"}
-    if phrase is not None:
-        environment["DPPP_PASSPHRASE"] = phrase
-    return subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", "dppp", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=folder,
-    )
+SEALED = seal_to(
+    X25519PrivateKey.generate().public_key().public_bytes_raw(),
+    small.dealt(3, 2).shares[1],
+    TaskId(b"t" * 32),
+)
 
 
-@pytest.fixture(scope="module")
-def dealt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    folder = tmp_path_factory.mktemp("ceremony")
-    lines = folder / "passphrases"
-    lines.write_text("first passphrase\nsecond passphrase\nthird passphrase\n")
-    out = folder / "keys"
-    result = run(*DEAL, "--out", out, "--passphrase-file", lines, "--json")
-    assert result.returncode == 0, result.stderr
-    return out, json.loads(result.stdout)
-
-
-def test_deal_writes_a_key_and_sealed_shares_that_belong_to_it(dealt: tuple[Path, Any]) -> None:
-    out, result = dealt
-    public = PublicKey.from_bytes((out / "public.key").read_bytes())
-    assert result["key_id"] == public.key_id.hex()
-    assert (public.teachers, public.threshold, public.s) == (3, 2, 1)
-    assert public.modulus_bits == 2048
-    assert any("dealer" in warning for warning in result["warnings"])
-    for index, word in enumerate(("first", "second", "third"), start=1):
-        sealed = (out / result["share_files"][index - 1]).read_bytes()
-        share = unseal_share(sealed, f"{word} passphrase".encode())
-        assert share.index == index
-        check_key_share(public, share)
-
-
-def test_shares_can_be_read_by_their_owner_only(dealt: tuple[Path, Any]) -> None:
-    out, result = dealt
-    for name in result["share_files"]:
-        assert stat.S_IMODE((out / name).stat().st_mode) == 0o600
-
-
-def test_nothing_is_overwritten(dealt: tuple[Path, Any]) -> None:
-    out, _ = dealt
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    result = run(*DEAL, "--out", out, phrase="a long passphrase")
-    assert result.returncode == 2
-    assert "already" in result.stderr
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_inspect_shows_the_public_key(dealt: tuple[Path, Any]) -> None:
-    out, result = dealt
-    shown = json.loads(run("keys", "inspect", out / "public.key", "--json").stdout)
-    assert shown["key_id"] == result["key_id"]
-    assert shown["decryption"] == "root"
-    assert result["key_id"] in run("keys", "inspect", out / "public.key").stdout
-
-
-def test_inspect_opens_a_share_with_the_right_passphrase_only(dealt: tuple[Path, Any]) -> None:
-    out, result = dealt
-    share = out / result["share_files"][1]
-    closed = json.loads(run("keys", "inspect", share, "--json").stdout)
-    assert (closed["index"], closed["opened"]) == (2, False)
-    opened = run("keys", "inspect", share, "--json", phrase="second passphrase")
-    assert json.loads(opened.stdout)["opened"] is True
-    wrong = run("keys", "inspect", share, phrase="first passphrase")
-    assert wrong.returncode == 2
-    assert wrong.stderr.count("\n") == 1
-    assert "passphrase is wrong" in wrong.stderr
-
-
-def test_truncated_foreign_and_missing_files_are_one_clear_line(
-    dealt: tuple[Path, Any], tmp_path: Path
-) -> None:
-    out, result = dealt
-    share = (out / result["share_files"][0]).read_bytes()
-    public = (out / "public.key").read_bytes()
-    files = {
-        "cut.share": share[:50],
-        "cut.key": public[:-3],
-        "long.key": public + b"\0",
-        "foreign": b"-----BEGIN RSA PRIVATE KEY-----",
-        "empty": b"",
-    }
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
-    for name in (*files, "missing"):
-        failed = run("keys", "inspect", tmp_path / name, phrase="first passphrase")
-        assert failed.returncode == 2, name
-        assert failed.stderr.count("\n") == 1, name
-        assert failed.stdout == "", name
-
-
-def test_material_dealt_before_0_2_0_is_refused_with_what_to_do(
-    dealt: tuple[Path, Any], tmp_path: Path
-) -> None:
-    out, result = dealt
-    for name in ("public.key", result["share_files"][0]):
-        old = tmp_path / "old"
-        old.write_bytes((out / name).read_bytes().replace(b" 2\n", b" 1\n", 1))
-        refused = run("keys", "inspect", old, phrase="first passphrase")
-        assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 1
-        assert "before 0.2.0" in refused.stderr
-        assert "dppp keys deal" in refused.stderr
-
-
-def test_a_key_file_takes_the_place_of_a_passphrase(tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_bytes(b"\n\0 raw bytes, lines and all\n" * 2)
-    out = tmp_path / "keys"
-    result = run(*DEAL, "--out", out, "--key-file", key)
-    assert result.returncode == 0, result.stderr
-    assert "same passphrase" in result.stderr
-    opened = run("keys", "inspect", out / "teacher-3.share", "--key-file", key, "--json")
-    assert json.loads(opened.stdout)["opened"] is True
-    both = run(*DEAL, "--out", tmp_path / "b", "--key-file", key, "--passphrase-file", key)
-    assert both.returncode == 2
+def test_a_share_says_whose_it_is_without_being_opened(tmp_path: Path) -> None:
+    file = tmp_path / "teacher.share"
+    file.write_bytes(SEALED)
+    found = json_of(f"keys inspect {file}")
+    assert (found["index"], found["task_id"]) == (2, (b"t" * 32).hex())
+    assert (b"t" * 32).hex() in run_dppp(f"keys inspect {file}").stdout
 
 
 @pytest.mark.parametrize(
-    ("change", "phrase", "says"),
+    ("data", "word"),
     [
-        ((), None, "no passphrase"),
-        ((), "short", "longer"),
-        (("--threshold", "4"), "a long passphrase", "threshold"),
-        (("--threshold", "1"), "a long passphrase", "threshold"),
-        (("--modulus-bits", "1024"), "a long passphrase", "choose an even number from 2048"),
-        (("--s", "0"), "a long passphrase", "s is 0"),
-        (("--decryption", "guess"), "a long passphrase", "guess"),
-        (("--passphrase", "on the command line"), None, "passphrase"),
-        (("--passphrase-file", "two-lines"), None, "2 lines"),
+        (SEALED[:40], "cut short"),
+        (b"-----BEGIN RSA PRIVATE KEY-----", "not a share from `dppp keys deal`"),
+        (b"", "not a share from `dppp keys deal`"),
+        (SEALED.replace(b" 2\n", b" 1\n", 1), "before 0.2.0"),
+        (small.dealt(3, 2).public.to_bytes(), "not a share from `dppp keys deal`"),
+        (None, "cannot read"),
     ],
+    ids=["cut", "foreign", "empty", "of version 1", "a public key", "missing"],
 )
-def test_bad_terms_are_exit_2_and_leave_nothing_behind(
-    tmp_path: Path, change: tuple[str, ...], phrase: str | None, says: str
+def test_what_is_not_a_share_is_one_clear_line(
+    tmp_path: Path, data: bytes | None, word: str
 ) -> None:
-    (tmp_path / "two-lines").write_text("one passphrase\nanother one\n")
-    out = tmp_path / "keys"
-    result = run(*DEAL, "--out", out, *change, phrase=phrase, folder=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-    assert says in result.stderr
+    file = tmp_path / "teacher.share"
+    if data is not None:
+        file.write_bytes(data)
+    assert_refused(2, word, run_dppp(f"keys inspect {file}"))
+
+
+def test_a_share_without_a_federation_cannot_be_dealt(tmp_path: Path) -> None:
+    out = tmp_path / "dealt"
+    assert_refused(2, "--federation", run_dppp(f"keys deal --out {out}"))
+    terms = "--teachers 3 --threshold 2"
+    refused = run_dppp(f"keys deal --federation {tmp_path} --out {out} {terms}")
+    assert_refused(2, "--teachers", refused)
     assert not out.exists()
-
-
-def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    result = run(*DEAL, "--out", tmp_path / "file" / "keys", phrase="a long passphrase")
-    assert result.returncode == 2
-    assert result.stderr.strip().splitlines()[-1].startswith("dppp: cannot write")

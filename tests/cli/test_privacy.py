@@ -1,3 +1,5 @@
+"""`dppp calibrate`, `certify` and `account`, held against each other."""
+
 import json
 from pathlib import Path
 
@@ -32,14 +34,14 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("noise", PARAMETERS)
-def test_calibrate_names_everything_of_the_design(noise: str) -> None:
+def test_calibrate_says_everything_that_account_needs(noise: str) -> None:
     found = json_of(f"{CALIBRATE} --noise {noise}")
     assert NAMES | PARAMETERS[noise] <= set(found)
     assert found["certified"] is True
     assert found["noise"] == noise
 
 
-def test_the_example_of_the_design() -> None:
+def test_the_exact_calibration_of_250_teachers() -> None:
     found = json_of(
         "calibrate --noise skellam --epsilon 8 --delta 1e-5 --queries 1000 "
         "--teachers 250 --colluders 50 --dropouts 25"

@@ -119,10 +119,11 @@ BAD_TABLES = {
     "text": (b"first,second\n1,2\n1,many\n", "line 3"),
     "text after empty lines": (b"first,second\n\n1,2\n\n1,many\n", "line 5"),
     "an empty cell": (b"first,second\n1,\n", "line 2"),
-    "a short line": (b"first,second\n1\n", "column 'second'"),
+    "a short line": (b"first,second\n1\n", "line 2 of"),
     "infinite": (b"first,second\n1,inf\n", "finite"),
     "not a number": (b"first,second\nnan,1\n", "finite"),
-    "no text": (b"first,second\n\xff\xfe,1\n", "cannot read"),
+    "no text": (b"first,second\n\xff\xfe,1\n", "not a CSV file in UTF-8"),
+    "a column twice": (b"first,second,first\n1,2,3\n", "'first' twice"),
 }
 
 

@@ -22,7 +22,6 @@ from dppp.paillier.encryption import read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import KeyShare, PublicKey
 from dppp.paillier.proofs.ballots import BallotProof
 from dppp.paillier.proofs.shares import ShareProof
-from dppp.paillier.sealing import read_header, seal_share
 from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.chain import Entry, Head, chain_record, entry_hash
 from dppp.privacy.ledger.ledger import Ledger
@@ -181,7 +180,6 @@ class Samples:
                 lambda key: key.to_bytes(),
             ),
             Decoder("key share", key_share.to_bytes(), KeyShare.from_bytes, KeyShare.to_bytes),
-            Decoder("sealed share", seal_share(key_share, bytes(8), cost_log2=14), read_header),
             Decoder(
                 "ciphertexts",
                 ballot.ciphertexts,

@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.cli.served_demo import serve_demo
+from tests.cli.demo.served_demo import serve_demo
 from tests.page.asking import ask_by_drawing, left
 from tests.page.browsers import DESK, Complaints, keep_screenshot, refused
 from tests.page.sliders import set_sliders

@@ -1,8 +1,7 @@
-"""The dealer's keys, and sealed shares."""
+"""The dealer's keys."""
 
 import gc
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import gmpy2
@@ -13,8 +12,7 @@ from dppp.errors import KeyMaterialError, WeakModulusWarning
 from dppp.paillier import dealer
 from dppp.paillier.arithmetic.lagrange import interpolate
 from dppp.paillier.dealer import deal, deal_from_primes
-from dppp.paillier.keys import Decryption, KeyShare
-from dppp.paillier.sealing import read_header, seal_share, unseal_share
+from dppp.paillier.keys import Decryption
 
 
 def test_a_modulus_of_1024_bits_must_be_asked_for_and_comes_with_a_warning() -> None:
@@ -118,73 +116,3 @@ def test_primes_and_polynomial_do_not_outlive_the_call() -> None:
         for value in list(values):
             if type(value) is mpz and 1 < value < modulus and value.bit_length() > 1000:
                 assert modulus % value != 0
-
-
-def test_a_sealed_share_opens_with_its_passphrase_only(keys: Any) -> None:
-    share = keys.dealt().shares[2]
-    sealed = seal_share(share, b"correct horse", cost_log2=14)
-    assert unseal_share(sealed, b"correct horse") == share
-    assert share.exponent.to_bytes(80, "big").lstrip(b"\0") not in sealed
-    with pytest.raises(KeyMaterialError, match="passphrase is wrong"):
-        unseal_share(sealed, b"correct horsf")
-    header = read_header(sealed)
-    assert (header.key_id, header.index) == (share.key_id, 3)
-
-
-def test_a_share_sealed_under_anothers_header_is_refused(
-    keys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only who seals can do that: all bytes are authentic, and still not what they say."""
-    mine, other = keys.dealt().shares[:2]
-    data = other.to_bytes()
-    monkeypatch.setattr(KeyShare, "to_bytes", lambda _: data)
-    sealed = seal_share(mine, b"correct horse", cost_log2=14)
-    with pytest.raises(KeyMaterialError, match="not the one its header names"):
-        unseal_share(sealed, b"correct horse")
-
-
-def test_a_share_sealed_before_0_2_0_is_refused_with_the_reason(keys: Any) -> None:
-    sealed = seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14)
-    assert sealed.startswith(b"dppp sealed share 2\n")
-    with pytest.raises(KeyMaterialError) as caught:
-        unseal_share(sealed.replace(b" 2\n", b" 1\n", 1), b"passphrase")
-    for words in ("sealed share", "before 0.2.0", "factor", "dppp keys deal", "readable"):
-        assert words in str(caught.value)
-
-
-def test_truncated_changed_and_foreign_files_are_refused(keys: Any) -> None:
-    sealed = seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14)
-    for wrong in (b"", b"a foreign file", sealed[:20], sealed[:70], sealed[:-1], sealed + b"\0"):
-        with pytest.raises(KeyMaterialError):
-            unseal_share(wrong, b"passphrase")
-    for position in (25, 40, 60, 81, 83, 90, len(sealed) - 1):
-        changed = bytearray(sealed)
-        changed[position] ^= 1
-        with pytest.raises(KeyMaterialError):
-            unseal_share(bytes(changed), b"passphrase")
-
-
-def test_a_forged_cost_cannot_exhaust_memory(keys: Any) -> None:
-    sealed = bytearray(seal_share(keys.dealt().shares[0], b"passphrase", cost_log2=14))
-    sealed[20] = 40
-    with pytest.raises(KeyMaterialError, match="cost"):
-        unseal_share(bytes(sealed), b"passphrase")
-
-
-def test_short_passphrases_and_odd_costs_are_refused(keys: Any) -> None:
-    share = keys.dealt().shares[0]
-    with pytest.raises(KeyMaterialError, match="longer"):
-        seal_share(share, b"short")
-    with pytest.raises(KeyMaterialError, match="cost"):
-        seal_share(share, b"passphrase", cost_log2=5)
-
-
-def test_a_share_under_another_shares_header_is_refused(keys: Any, seeded: Any) -> None:
-    shares = keys.dealt().shares
-    first, second = (
-        seal_share(share, b"passphrase", cost_log2=14, random_bytes=seeded("same"))
-        for share in (shares[0], replace(shares[0], index=2))
-    )
-    cut = len(first) - len(shares[0].to_bytes()) - 16
-    with pytest.raises(KeyMaterialError):
-        unseal_share(second[:cut] + first[cut:], b"passphrase")

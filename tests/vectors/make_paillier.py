@@ -22,8 +22,7 @@ from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.paillier.proofs.ballots import BallotProof, prove_ballot
 from dppp.paillier.proofs.shares import prove_shares
-from dppp.paillier.sealing import seal_share
-from dppp.randomness import RandomSource
+from dppp.randomness import RandomBytes
 
 PRIMES = (
     mpz("f9dee980ffec50589b84fd3a5aac11e87e3d363e56a8dd4776473f984b12e7f7", 16),
@@ -31,11 +30,10 @@ PRIMES = (
 )
 SUBSET = (1, 3, 4)
 CONTEXT = b"task, batch, teacher 1"
-PASSPHRASE = b"correct horse battery staple"
 VECTORS = Path(__file__).with_name("paillier.json")
 
 
-def fixed_random(seed: str) -> RandomSource:
+def fixed_random(seed: str) -> RandomBytes:
     """A stream of bytes that is the same in every run."""
     taken = 0
 
@@ -58,7 +56,7 @@ def make() -> dict[str, Any]:
     return {"good": good, "bad": _bad(good["root_s1"], good["paper_s1"])}
 
 
-def _deal(s: int, way: Decryption, random_bytes: RandomSource) -> DealtKey:
+def _deal(s: int, way: Decryption, random_bytes: RandomBytes) -> DealtKey:
     return deal_from_primes(
         PRIMES,
         teachers=5,
@@ -70,7 +68,7 @@ def _deal(s: int, way: Decryption, random_bytes: RandomSource) -> DealtKey:
     )
 
 
-def _good(s: int, way: Decryption, random_bytes: RandomSource) -> dict[str, Any]:
+def _good(s: int, way: Decryption, random_bytes: RandomBytes) -> dict[str, Any]:
     dealt = _deal(s, way, random_bytes)
     public = dealt.public
     packing = Packing(contributions=5, entry_bound=100, plaintext_bits=public.plaintext_bits)
@@ -95,13 +93,10 @@ def _good(s: int, way: Decryption, random_bytes: RandomSource) -> dict[str, Any]
         for share in shares
     }
     opened = open_tallies(public, ciphertexts, shares, proofs=proofs, context=CONTEXT)
-    sealed = seal_share(dealt.shares[0], PASSPHRASE, cost_log2=14, random_bytes=random_bytes)
     return {
         "public_key": public.to_bytes().hex(),
         "key_id": public.key_id.hex(),
         "key_shares": [share.to_bytes().hex() for share in dealt.shares],
-        "passphrase": PASSPHRASE.hex(),
-        "sealed_share": sealed.hex(),
         "context": CONTEXT.hex(),
         "entry_bound": packing.entry_bound,
         "entries": entries,
@@ -137,7 +132,6 @@ def _bad(good: dict[str, Any], paper: dict[str, Any]) -> list[dict[str, Any]]:
 def _vector(name: str, operation: str, error: str, good: dict[str, Any], **change: Any) -> Any:
     needed = {
         "read_public_key": ["public_key"],
-        "unseal": ["sealed_share", "passphrase"],
         "read_ciphertexts": ["public_key", "ciphertexts"],
         "verify_ballot": ["public_key", "ciphertexts", "ballot_proof", "context"],
         "open": ["public_key", "ciphertexts", "decryption_shares", "share_proofs", "context"],
@@ -160,7 +154,6 @@ def _bad_keys(good: dict[str, Any], public: PublicKey) -> list[Any]:
     second = public.verification_keys[1].to_bytes(length, "big").hex()
     material, encoding = "KeyMaterialError", "EncodingError"
     read = "read_public_key"
-    sealed = good["sealed_share"]
     return [
         _vector("key_generator", read, material, good, public_key=key.replace(generator, other)),
         _vector("key_even_modulus", read, material, good, public_key=key.replace(modulus, even)),
@@ -170,10 +163,6 @@ def _bad_keys(good: dict[str, Any], public: PublicKey) -> list[Any]:
         _vector("key_trailing", read, encoding, good, public_key=key + "00"),
         _vector("key_version_1", read, material, good, public_key=_version(key, "1")),
         _vector("key_version_3", read, encoding, good, public_key=_version(key, "3")),
-        _vector("passphrase", "unseal", material, good, passphrase=(PASSPHRASE + b"!").hex()),
-        _vector("sealed_truncated", "unseal", material, good, sealed_share=sealed[:-2]),
-        _vector("sealed_foreign", "unseal", material, good, sealed_share=key),
-        _vector("sealed_version_1", "unseal", material, good, sealed_share=_version(sealed, "1")),
     ]
 
 

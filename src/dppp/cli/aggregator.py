@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import require_service
-from dppp.cli.output import JsonOption, LogJsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption, LogJsonOption
+from dppp.cli.terminal import emit
 
 app = typer.Typer(help="An aggregator: run it, make tokens for queriers.")
 

@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 
 from dppp.benchmarks.workload import DEFAULT_SLOT_BITS, Workload
-from dppp.cli.extras import require_scikit_learn, require_service
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.optional_packages import require_scikit_learn, require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
 

@@ -1,10 +1,9 @@
-"""`dppp init`, `join`, `collect`, `setup` and `federation`: from nothing to a federation.
+"""`dppp init`, `join`, `collect` and `setup`: from nothing to a federation.
 
 In the order in which they are typed; between `collect` and `setup` is `dppp keys deal`. The heavy
 imports are inside the commands, so that `dppp --help` answers at once.
 """
 
-import csv
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import require_service
-from dppp.cli.federation_tables import describe_federation, show_federation
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit, say
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def init(
     result = {"folder": str(folder), **terms.model_dump(mode="json")}
 
     def show(console: Console) -> None:
-        _say(
+        say(
             console,
             f"terms       {folder / 'terms.toml'}   to everybody",
             f"authority   {folder / 'authority.key'}   stays here, secret",
@@ -124,7 +123,7 @@ def join(
     }
 
     def show(console: Console) -> None:
-        _say(
+        say(
             console,
             f"request      {home / REQUEST}   to the coordinator",
             f"fingerprint  {request.spoken_fingerprint}",
@@ -158,7 +157,7 @@ def collect(
         lines = [
             f"{each.spoken_fingerprint}  {each.role.value:<10}  {each.name}" for each in joined
         ]
-        _say(console, *lines, "", "Compare each fingerprint by telephone before you deal the key.")
+        say(console, *lines, "", "Compare each fingerprint by telephone before you deal the key.")
 
     emit({"joined": rows}, as_json=as_json, show=show)
 
@@ -221,7 +220,7 @@ def setup(
     }
 
     def show(console: Console) -> None:
-        _say(
+        say(
             console,
             *(f"checked: {check}" for check in done.checked),
             "",
@@ -231,23 +230,6 @@ def setup(
         )
 
     emit(result, as_json=as_json, show=show)
-
-
-def federation(
-    file: Annotated[Path, typer.Argument(help="A federation file.", show_default=False)],
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Anybody: what a federation file says, checked, its hash, and when certificates end."""
-    require_service()
-    from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
-    from dppp.service.ceremony.home import TLS_CERTIFICATE, Home  # noqa: PLC0415
-
-    found = read_federation(file, None)
-    is_in_home = (file.parent / TLS_CERTIFICATE).exists()
-    end = Home(folder=file.parent).tls_certificate().not_valid_after_utc if is_in_home else None
-    result = describe_federation(found, end)
-    emit(result, as_json=as_json, show=lambda console: show_federation(console, found, end))
 
 
 def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
@@ -281,14 +263,6 @@ def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
         raise InputError("name the features: by --feature, repeated, or by --features-from FILE")
     if path is None:
         return tuple(names or ())
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return tuple(name.strip() for name in next(csv.reader(file), []))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
 
-
-def _say(console: Console, *lines: str) -> None:
-    console.print("\n".join(lines), soft_wrap=True, markup=False)
+    return read_table(path).columns

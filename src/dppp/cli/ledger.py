@@ -11,7 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import require_scikit_learn, require_service
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.promise_options import ColludersOption, DropoutsOption
+from dppp.cli.optional_packages import require_scikit_learn, require_service
+from dppp.cli.options import ColludersOption, DropoutsOption, JsonOption
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:

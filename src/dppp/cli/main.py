@@ -11,15 +11,16 @@ import typer
 
 from dppp import __version__
 from dppp.cli import (
+    account,
     aggregator,
     bench,
+    calibrate,
     ceremony,
-    demo,
+    federation,
     keys,
     ledger,
     local,
     plan,
-    privacy,
     query,
     renew,
     reproduce,
@@ -27,6 +28,7 @@ from dppp.cli import (
     teacher,
     verify,
 )
+from dppp.cli.demo.command import demo
 from dppp.errors import DpppError, InputError
 
 app = typer.Typer(
@@ -49,18 +51,18 @@ def _root(
         sys.stdout.write(context.get_help() + "\n")
 
 
-app.command()(demo.demo)
+app.command()(demo)
 app.command()(simulate.simulate)
-app.command()(privacy.calibrate)
-app.command()(privacy.certify)
-app.command()(privacy.account)
+app.command()(calibrate.calibrate)
+app.command()(account.certify)
+app.command()(account.account)
 app.command()(plan.plan)
 app.command()(ceremony.init)
 app.command()(ceremony.join)
 app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
-app.command()(ceremony.federation)
+app.command()(federation.federation)
 app.add_typer(renew.app, name="renew")
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")

@@ -1,28 +1,34 @@
-"""`dppp plan`: what a budget buys, before anything is deployed.
+"""`dppp plan`: what a budget buys, before anything is deployed; as tables, and as a picture.
 
-The heavy imports are inside the command, so that `dppp --help` answers at once.
+The heavy imports are inside the functions, so that `dppp --help` answers at once.
 """
 
-import csv
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
-from dppp.cli.files import read_bytes
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.plan_tables import show_plan
-from dppp.cli.progress import waiting
-from dppp.cli.promise_options import (
+from dppp.cli.optional_packages import load_pyplot
+from dppp.cli.options import (
     ColludersOption,
     DeltaOption,
     DropoutsOption,
     EpsilonOption,
+    JsonOption,
     QueriesOption,
 )
+from dppp.cli.output_files import save_figure
+from dppp.cli.terminal import emit, waiting
 from dppp.errors import InputError
 
+if TYPE_CHECKING:
+    from dppp.learning.planning import Outlook, Plan
+
 LABEL = "label"
+_MARKERS = {"binomial": "s", "discrete-gaussian": "^", "skellam": "o", "polya": "d"}
 
 
 def plan(
@@ -53,10 +59,8 @@ def plan(
     """How accurate, how many queries, how many teachers?"""
     from dppp.learning.planning import plan as make_plan  # noqa: PLC0415
 
-    table, labels = (None, None) if votes is None else read_votes(votes)
+    table, labels = (None, None) if votes is None else _read_votes(votes)
     if plot is not None:
-        from dppp.cli.extras import load_pyplot  # noqa: PLC0415
-
         load_pyplot()  # say at once that it is missing
     with waiting("calibrating each family at each ε; about a minute"):
         made = make_plan(
@@ -73,31 +77,188 @@ def plan(
             target_accuracy=target_accuracy,
         )
     if plot is not None:
-        from dppp.cli.plan_plot import draw_accuracy  # noqa: PLC0415
-
-        draw_accuracy(made, plot)
-    emit(made.to_json(), as_json=as_json, show=lambda out: show_plan(out, made))
+        _draw_accuracy(made, plot)
+    emit(made.to_json(), as_json=as_json, show=lambda out: _show_plan(out, made))
 
 
-def read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
+def _read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
     """The votes in a CSV file, and its column `label` where there is one."""
-    try:
-        lines = read_bytes(path).decode("utf-8-sig").splitlines()
-        rows = [row for row in csv.reader(lines, strict=True) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
-    if len(rows) < 2:
-        raise InputError(f"{path} holds no votes; give a row of column names, then a row a query")
-    names = [name.strip() for name in rows[0]]
-    if "" in names or len(set(names)) < len(names):
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
+
+    table = read_table(path)
+    if not table.rows:
+        raise InputError(f"{path} holds no votes; give a row of column names, then a row per query")
+    if "" in table.columns:
         raise InputError(
-            f"the first row of {path} must name the columns, each once: a name for every teacher, "
-            f"and {LABEL} for the truth if it is known"
+            f"the first line of {path} must name every column: a name for each teacher, and "
+            f"{LABEL} for the truth if it is known"
         )
-    for place, row in enumerate(rows[1:], 2):
-        if len(row) != len(names):
-            raise InputError(f"row {place} of {path} has {len(row)} cells, expected {len(names)}")
-    if LABEL not in names:
-        return rows[1:], None
-    place = names.index(LABEL)
-    return [row[:place] + row[place + 1 :] for row in rows[1:]], [row[place] for row in rows[1:]]
+    if LABEL not in table.columns:
+        return [list(row) for row in table.rows], None
+    place = table.columns.index(LABEL)
+    votes = [[*row[:place], *row[place + 1 :]] for row in table.rows]
+    return votes, table.texts(LABEL)
+
+
+def _show_plan(console: Console, plan: "Plan") -> None:
+    """Three answers: accuracy against ε, queries for the budget, teachers to make it useful."""
+    trust, promise = plan.trust, plan.promise
+    console.print(
+        f"{trust.teachers:,} teachers, {trust.colluders:,} may collude, {trust.dropouts:,} may "
+        f"vanish; {promise.classes} classes; δ = {promise.delta:g}\n{_votes_text(plan)}"
+    )
+    asked = f"{promise.queries:,} {_plural(promise.queries, 'query', 'queries')}"
+    console.print(f"\n[bold]Accuracy for {asked} at a total ε[/]", _by_epsilon(plan))
+    console.print(
+        f"[bold]Accuracy as queries grow, at ε = {promise.epsilon:g} in total[/]", _by_queries(plan)
+    )
+    for line in [*_drowned(plan), *_verdicts(plan)]:
+        console.print(line)
+    console.print(
+        "\n[dim]Exact calibration; nothing sampled. Privacy counts the noise of the honest shares "
+        f"({trust.honest_shares:,}), accuracy that of all {trust.teachers:,}.[/]"
+    )
+
+
+def _verdicts(plan: "Plan") -> list[str]:
+    """What people decide by, in two sentences."""
+    from dppp.learning.planning import MOST_PLANNED_QUERIES, MOST_TEACHERS  # noqa: PLC0415
+
+    target, promise = f"{100 * plan.target_accuracy:g} %", plan.promise
+    if plan.most_queries is None:
+        first = f"At ε = {promise.epsilon:g} not even one query is right {target} of the time."
+    else:
+        more = " or more" if plan.most_queries == MOST_PLANNED_QUERIES else ""
+        first = (
+            f"ε = {promise.epsilon:g} buys about {plan.most_queries:,}{more} "
+            f"{_plural(plan.most_queries, 'query', 'queries')} at {target} accuracy."
+        )
+    asked = f"{promise.queries:,} {_plural(promise.queries, 'query', 'queries')}"
+    if plan.fewest_teachers is None:
+        second = f"No number of teachers up to {MOST_TEACHERS:,} reaches {target} for {asked}."
+    else:
+        about = "about " if plan.fewest_teachers > 1000 else ""
+        second = (
+            f"{target} for {asked} at ε = {promise.epsilon:g} takes {about}"
+            f"{plan.fewest_teachers:,} teachers with such votes."
+        )
+    return [first, second]
+
+
+def _drowned(plan: "Plan") -> list[str]:
+    """Where it stopped, because votes no longer matter."""
+    lines = []
+    if plan.by_epsilon and plan.by_epsilon[0].at_chance:
+        lines.append(
+            f"At ε = {plan.by_epsilon[0].epsilon:g} the noise drowns the votes: guessing is as "
+            "good. Other noise there, and smaller ε, were not tried."
+        )
+    if plan.by_queries and plan.by_queries[-1].at_chance:
+        queries = plan.by_queries[-1].queries
+        lines.append(
+            f"At {queries:,} {_plural(queries, 'query', 'queries')} the noise drowns the votes; "
+            "more were not tried."
+        )
+    return lines
+
+
+def _votes_text(plan: "Plan") -> str:
+    from dppp.learning.win_probability import ExpectedMargin  # noqa: PLC0415
+
+    if isinstance(plan.votes, ExpectedMargin):
+        return f"the winner is ahead of every other class by {100 * plan.votes.margin:g} % of votes"
+    against = "the label" if plan.right_means == "label" else "the class with the most votes"
+    return (
+        f"votes on {len(plan.votes.counts):,} queries; right is {against}: "
+        f"{_percent(plan.accuracy_without_noise)} without noise"
+    )
+
+
+def _by_epsilon(plan: "Plan") -> Table:
+    from dppp.privacy.noise import FAMILIES  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("ε", justify="right")
+    for name in FAMILIES:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("least variance", justify="right", no_wrap=True)
+    for epsilon in dict.fromkeys(each.epsilon for each in plan.by_epsilon):
+        found = {each.noise: each for each in plan.by_epsilon if each.epsilon == epsilon}
+        cells = (_accuracy(plan, found[name]) if name in found else "—" for name in FAMILIES)
+        least = min(each.variance for each in found.values())
+        table.add_row(f"{epsilon:g}", *cells, _variance(least))
+    return table
+
+
+def _by_queries(plan: "Plan") -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("queries", "noise", "variance", "accuracy"):
+        table.add_column(heading, justify="left" if heading == "noise" else "right")
+    for each in plan.by_queries:
+        accuracy = _accuracy(plan, each)
+        table.add_row(f"{each.queries:,}", each.noise, _variance(each.variance), accuracy)
+    return table
+
+
+def _accuracy(plan: "Plan", outlook: "Outlook") -> str:
+    text = _percent(outlook.accuracy)
+    return f"[green]{text}[/]" if outlook.accuracy >= plan.target_accuracy else text
+
+
+def _percent(part: float) -> str:
+    """Rounded down, so that 100 % is said only of what is right but for one in a billion."""
+    return f"{int(1000 * part + 1e-9) / 10:.1f} %"
+
+
+def _variance(variance: float) -> str:
+    return f"{variance:,.0f}" if variance >= 1000 else f"{variance:.4g}"
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _draw_accuracy(plan: "Plan", path: Path) -> None:
+    """Accuracy in per cent over ε on a logarithmic axis, the target and the verdicts with it."""
+    from dppp.privacy.noise import FAMILIES  # noqa: PLC0415
+
+    pyplot = load_pyplot()
+    figure, axes = pyplot.subplots(figsize=(7.5, 5), layout="constrained")
+    for size, name in enumerate(FAMILIES):
+        found = [each for each in plan.by_epsilon if each.noise == name]
+        axes.plot(
+            [each.epsilon for each in found],
+            [100 * each.accuracy for each in found],
+            marker=_MARKERS[name],
+            markersize=10 - 2 * size,  # curves that coincide stay visible
+            linewidth=3.5 - 0.8 * size,
+            label=name,
+        )
+    target = 100 * plan.target_accuracy
+    axes.axhline(target, color="black", linestyle=":", label=f"target {target:g} %")
+    if plan.accuracy_without_noise < 1:
+        ceiling = 100 * plan.accuracy_without_noise
+        axes.axhline(ceiling, color="grey", linestyle="--", label=f"without noise {ceiling:.1f} %")
+    _name_axes(axes, plan)
+    save_figure(figure, path)
+    pyplot.close(figure)
+
+
+def _name_axes(axes: Any, plan: "Plan") -> None:
+    trust, promise = plan.trust, plan.promise
+    epsilons = sorted({each.epsilon for each in plan.by_epsilon})
+    axes.set_xscale("log")
+    axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    axes.minorticks_off()
+    axes.set_ylim(0, 102)
+    axes.set_xlabel(f"ε in total for {promise.queries:,} queries (δ = {promise.delta:g})")
+    right = "right labels" if plan.right_means == "label" else "class with the most votes released"
+    axes.set_ylabel(f"{right}, %")
+    axes.set_title(
+        f"{trust.teachers:,} teachers ({trust.colluders:,} may collude, {trust.dropouts:,} may "
+        f"vanish), {promise.classes} classes\n" + "\n".join(_verdicts(plan)),
+        fontsize="medium",
+        loc="left",
+    )
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from dppp.cli.extras import require_service
-from dppp.cli.files import make_folder, write_bytes
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.output_files import make_folder, write_bytes
+from dppp.cli.terminal import emit
 from dppp.cli.verify import read_task_id
 from dppp.errors import GatewayError, InputError
 
@@ -204,32 +204,13 @@ def _token(path: Path | None) -> str:
 
 
 def _read_rows(path: Path, features: Sequence[str]) -> list[list[float]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            lines = [(reader.line_num, line) for line in reader]  # empty ones are passed over
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read {path} as a CSV file: {error}") from error
-    if not lines:
+    """What is asked about: the task's features, in its order."""
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
+
+    table = read_table(path)
+    if not table.rows:
         raise InputError(f"{path} has no rows below its header")
-    missing = [name for name in features if name not in lines[0][1]]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}, which the task asks for")
-    return [
-        [_number(line[name], path, number, name) for name in features] for number, line in lines
-    ]
-
-
-def _number(value: Any, path: Path, line: int, column: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not math.isfinite(number):
-        raise InputError(
-            f"line {line} of {path} has {value!r} in column {column!r}, expected a finite number"
-        )
-    return number
+    return table.numbers(features)
 
 
 def _write_labels(

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import require_service
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit, say
 
 app = typer.Typer(help="New certificates before the old ones end; the federation hash stays.")
 
@@ -36,7 +37,7 @@ def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
     }
 
     def show(console: Console) -> None:
-        _say(
+        say(
             console,
             f"request      {home / RENEWAL}   to the coordinator",
             f"fingerprint  {made.spoken_fingerprint}",
@@ -79,7 +80,7 @@ def sign(
             f"until {each.valid_until:%Y-%m-%d}"
             for each in renewed
         ]
-        _say(console, *lines, "", "Compare each fingerprint by telephone before you send it.")
+        say(console, *lines, "", "Compare each fingerprint by telephone before you send it.")
 
     emit({"renewed": rows}, as_json=as_json, show=show)
 
@@ -103,7 +104,7 @@ def install(
     ends = install_renewal(Home(folder=home), text)
 
     def show(console: Console) -> None:
-        _say(
+        say(
             console,
             f"certificate  valid until {ends:%Y-%m-%d}",
             "",
@@ -112,7 +113,3 @@ def install(
 
     result = {"home": str(home), "certificate_valid_until": ends.isoformat()}
     emit(result, as_json=as_json, show=show)
-
-
-def _say(console: Console, *lines: str) -> None:
-    console.print("\n".join(lines), soft_wrap=True, markup=False)

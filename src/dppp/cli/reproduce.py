@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dppp.cli.extras import load_pyplot
-from dppp.cli.files import make_folder
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.progress import counted_progress
+from dppp.cli.optional_packages import load_pyplot
+from dppp.cli.options import JsonOption
+from dppp.cli.output_files import make_folder
+from dppp.cli.terminal import counted_progress, emit
 from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

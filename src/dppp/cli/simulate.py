@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dppp.cli.extras import require_scikit_learn
-from dppp.cli.files import make_folder
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.promise_options import ColludersOption, DropoutsOption
+from dppp.cli.optional_packages import require_scikit_learn
+from dppp.cli.options import ColludersOption, DropoutsOption, JsonOption
+from dppp.cli.output_files import make_folder
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
 if TYPE_CHECKING:

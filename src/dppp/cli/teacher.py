@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli.extras import require_service
-from dppp.cli.output import JsonOption, LogJsonOption, emit
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption, LogJsonOption
+from dppp.cli.terminal import emit
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance

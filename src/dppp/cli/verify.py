@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dppp.cli.files import read_bytes
-from dppp.cli.output import JsonOption, emit
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
+from dppp.service.stores.new_files import read_file
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
@@ -30,7 +31,7 @@ def verify(
     from dppp.protocol.transcript import verify_release  # noqa: PLC0415
 
     expected = None if task_id is None else read_task_id(task_id)
-    verified = verify_release(read_bytes(release), expected_task=expected)
+    verified = verify_release(read_file(release), expected_task=expected)
     task = verified.task
     result = {
         "verified": True,

@@ -174,7 +174,7 @@ class KeyShare:
         return f"KeyShare(key_id={self.key_id.hex()}, index={self.index}, exponent=<redacted>)"
 
     def to_bytes(self) -> bytes:
-        """The encoding that `sealing` encrypts; never send it."""
+        """The encoding that the dealer seals to its teacher; never send it in the clear."""
         exponent = self.exponent.to_bytes(byte_length(self.exponent), "big")
         return _SHARE_TAG + self.key_id + self.index.to_bytes(2, "big") + exponent
 

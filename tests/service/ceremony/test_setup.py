@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.protocol import small
 from tests.service.ceremony.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
 
-from dppp.cli.federation_tables import show_federation
+from dppp.cli.federation import show_federation
 from dppp.errors import (
     BudgetExceeded,
     CapChanged,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from dppp.cli.extras import require_service
+from dppp.cli.optional_packages import require_service
 from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

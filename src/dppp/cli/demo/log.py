@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dppp.cli.privacy_tables import show_certificate
+from dppp.cli.calibrate import show_certificate
 
 if TYPE_CHECKING:
     from dppp.federation import Parties

@@ -1,17 +1,38 @@
-"""A federation file for people and for programs."""
+"""`dppp federation`: what a federation file says, for people and for programs."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
+
+from dppp.cli.optional_packages import require_service
+from dppp.cli.options import JsonOption
+from dppp.cli.terminal import emit, say
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.federation_file import FederationFile
 
 
-def describe_federation(
-    federation: "FederationFile", own_end: datetime | None
-) -> dict[str, object]:
+def federation(
+    file: Annotated[Path, typer.Argument(help="A federation file.", show_default=False)],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Anybody: what a federation file says, checked, its hash, and when certificates end."""
+    require_service()
+    from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
+    from dppp.service.ceremony.home import TLS_CERTIFICATE, Home  # noqa: PLC0415
+
+    found = read_federation(file, None)
+    is_in_home = (file.parent / TLS_CERTIFICATE).exists()
+    end = Home(folder=file.parent).tls_certificate().not_valid_after_utc if is_in_home else None
+    result = _describe(found, end)
+    emit(result, as_json=as_json, show=lambda console: show_federation(console, found, end))
+
+
+def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[str, object]:
     """For programs; `own_end` is that of the certificate beside the file."""
     task, public = federation.task, federation.public
     return {
@@ -79,8 +100,7 @@ def show_federation(
     ]
     if own_end is not None:
         lines.append(("in this home", f"certificate valid until {own_end:%Y-%m-%d}"))
-    text = "\n".join(f"{name:>15}  {value}" for name, value in lines)
-    console.print(text, soft_wrap=True, markup=False)
+    say(console, *(f"{name:>15}  {value}" for name, value in lines))
 
 
 def _shortened(names: tuple[str, ...], most: int = 8) -> str:

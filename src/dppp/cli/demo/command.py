@@ -1,7 +1,7 @@
 """`dppp demo`: the whole story on one machine, with real cryptography, in under a minute.
 
-What is computed is in learning/examples/, what is said in demo_log.py and what is drawn in
-demo_plot.py. Heavy imports are inside the functions.
+What is computed is in learning/examples/, what is said in log.py and what is drawn in plot.py.
+Heavy imports are inside the functions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dppp.cli import demo_log
-from dppp.cli.demo_web import serve_demo
-from dppp.cli.extras import load_pyplot, require_scikit_learn
-from dppp.cli.files import make_folder, write_bytes
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.progress import federation_progress, waiting
+from dppp.cli.demo import log
+from dppp.cli.demo.web import serve_demo
+from dppp.cli.optional_packages import load_pyplot, require_scikit_learn
+from dppp.cli.options import JsonOption
+from dppp.cli.output_files import make_folder, write_bytes
+from dppp.cli.terminal import emit, federation_progress, waiting
 
 if TYPE_CHECKING:
     from dppp.federation import Parties
@@ -87,7 +87,7 @@ def demo(
     console = Console(highlight=False, quiet=as_json)
     story = _live_through(QUICK if quick else FULL, out, console)
     if picture is not None:
-        from dppp.cli.demo_plot import draw_story  # noqa: PLC0415
+        from dppp.cli.demo.plot import draw_story  # noqa: PLC0415
 
         draw_story(
             story.accuracies, story.on_average, story.batches, story.certificate.promise, picture
@@ -130,7 +130,7 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
 
     _clear(out)
     hospitals = opened.open_hospitals()
-    demo_log.tell_split(console, hospitals, settings.asked)
+    log.tell_split(console, hospitals, settings.asked)
     certificate = _choose_noise(hospitals, settings, console)
     ledger_path = out / "demo.ledger"
     with _new_ledger(ledger_path) as ledger:
@@ -142,10 +142,10 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
     labels = [answer.label for batch in batches for answer in batch.answers]
     accuracies = opened.compare_in_this_run(hospitals, labels)
     on_average = opened.compare_on_average(hospitals, certificate.noise)
-    demo_log.tell_accuracies(console, accuracies, on_average)
-    demo_log.tell_ledger(console, summary, refusals, ledger_path)
+    log.tell_accuracies(console, accuracies, on_average)
+    log.tell_ledger(console, summary, refusals, ledger_path)
     transcripts = _write_transcripts(batches, out)
-    demo_log.tell_verified(console, transcripts, _verify_all(transcripts))
+    log.tell_verified(console, transcripts, _verify_all(transcripts))
     return _Story(
         hospitals=hospitals,
         certificate=certificate,
@@ -191,7 +191,7 @@ def _choose_noise(hospitals: "Hospitals", settings: _Settings, console: Console)
         queries: expected_accuracy(hospitals, certificate.noise)
         for queries, certificate in found.items()
     }
-    demo_log.tell_noise(console, found, expected, settings.asked)
+    log.tell_noise(console, found, expected, settings.asked)
     return found[settings.asked]
 
 
@@ -213,7 +213,7 @@ def _found(
             s=1,  # a batch of six fits one Paillier plaintext
             ledgers={1: ledger},
         )
-    demo_log.tell_keys(console, parties)
+    log.tell_keys(console, parties)
     return parties
 
 
@@ -226,7 +226,7 @@ def _ask_all(
 ) -> "tuple[AnsweredBatch, ...]":
     from dppp.learning.examples.hospital_batches import ask_batch  # noqa: PLC0415
 
-    demo_log.tell_how_a_batch_goes(console, parties.task.trust)
+    log.tell_how_a_batch_goes(console, parties.task.trust)
     batches: list[AnsweredBatch] = []
     for number in range(1, settings.batches + 1):
         before = (number - 1) * settings.batch_size
@@ -239,9 +239,9 @@ def _ask_all(
                 failures=failures,
                 progress=progress,
             )
-        demo_log.tell_batch(console, batch, failures, parties.task)
+        log.tell_batch(console, batch, failures, parties.task)
         batches.append(batch)
-    demo_log.tell_one_patient(console, hospitals, batches)
+    log.tell_one_patient(console, hospitals, batches)
     return tuple(batches)
 
 

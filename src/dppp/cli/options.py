@@ -1,8 +1,13 @@
-"""The options by which a command is told what is promised, and whom it must hold against."""
+"""Options that several commands take."""
 
 from typing import Annotated
 
 import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+LogJsonOption = Annotated[
+    bool, typer.Option("--json", help="Log JSON lines at a terminal too, as anywhere else.")
+]
 
 EpsilonOption = Annotated[float, typer.Option(help="Total ε, greater than 0.")]
 DeltaOption = Annotated[float, typer.Option(help="Total δ, between 0 and 1.")]

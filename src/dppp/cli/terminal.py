@@ -1,6 +1,8 @@
-"""Progress bars for long work, on standard error, where somebody watches."""
+"""What commands print: results as JSON or for people, and progress where somebody watches."""
 
-from collections.abc import Callable, Iterator
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,24 @@ if TYPE_CHECKING:
 
 _STAGES = {
     "batch request": "teachers vote, add noise, encrypt",
-    "ballot list": "teachers check the list, give shares",
+    "ballot list": "teachers check the list and endorse it",
+    "certified list": "teachers give decryption shares",
     "proof request": "teachers prove their shares",
 }
+
+
+def emit(result: Mapping[str, object], *, as_json: bool, show: Callable[[Console], None]) -> None:
+    """Print `result` as one JSON object, or let `show` draw it on a console."""
+    if as_json:
+        json.dump(result, sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        show(Console(highlight=False))
+
+
+def say(console: Console, *lines: str) -> None:
+    """Print lines as they are: paths are not cut, brackets are not markup."""
+    console.print("\n".join(lines), soft_wrap=True, markup=False)
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dppp.cli.extras import load_pyplot
-from dppp.cli.privacy_plot import save_figure
+from dppp.cli.optional_packages import load_pyplot
+from dppp.cli.output_files import save_figure
 from dppp.learning.examples.hospital_batches import AnsweredBatch
 from dppp.learning.examples.hospitals import Accuracies
 from dppp.privacy.certificate import Promise

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 from tests.cli.commands import assert_refused, run_dppp
-from tests.cli.served_demo import serve_demo
+from tests.cli.demo.served_demo import serve_demo
 
 
 @pytest.mark.slow

@@ -1,85 +1,41 @@
-"""`dppp calibrate`, `dppp certify` and `dppp account`: how much noise, and what it costs.
+"""`dppp certify` and `dppp account`: what some noise delivers, and what answers have cost.
 
-The heavy imports are inside the commands, so that `dppp --help` answers at once.
+The heavy imports are inside the functions, so that `dppp --help` answers at once.
 """
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from dppp.cli.files import read_json_object
-from dppp.cli.noise_options import (
-    NoiseOption,
-    RatioOption,
-    ShapeOption,
-    SharesOption,
-    SigmaOption,
-    TossesOption,
-    VarianceOption,
-    noise_from_options,
-)
-from dppp.cli.output import JsonOption, emit
-from dppp.cli.privacy_tables import show_certificate, show_compared, show_object
-from dppp.cli.promise_options import (
+from dppp.cli.options import (
     ClassesOption,
-    ColludersOption,
     DeltaOption,
-    DropoutsOption,
     EpsilonOption,
+    JsonOption,
     QueriesOption,
 )
+from dppp.cli.terminal import emit
 from dppp.errors import InputError
+from dppp.service.stores.new_files import read_file
 
 if TYPE_CHECKING:
+    from dppp.privacy.accounting import Spending
     from dppp.privacy.noise import Noise
 
-
-def calibrate(
-    *,
-    epsilon: EpsilonOption,
-    delta: DeltaOption,
-    teachers: Annotated[int, typer.Option(help="Teachers who vote.")],
-    noise: Annotated[
-        str, typer.Option(help="auto (least variance) or one of the four families.")
-    ] = "auto",
-    queries: QueriesOption = 1,
-    colluders: ColludersOption = None,
-    dropouts: DropoutsOption = None,
-    classes: ClassesOption = 10,
-    calibration: Annotated[str, typer.Option(help="exact or paper.")] = "exact",
-    compare: Annotated[
-        bool, typer.Option("--compare", help="All families by both calibrations.")
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw δ(ε), promised against delivered, to this file.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How much noise for this promise?"""
-    from dppp.privacy import calibration as calibrations  # noqa: PLC0415
-    from dppp.privacy.certificate import Promise  # noqa: PLC0415
-    from dppp.privacy.trust import Trust  # noqa: PLC0415
-
-    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
-    trust = Trust.with_defaults(teachers, colluders, dropouts)
-    if compare:
-        certificates = calibrations.compare(promise, trust)
-    else:
-        certificates = [calibrations.calibrate_for(noise, promise, trust, calibration=calibration)]
-    if plot is not None:
-        from dppp.cli.privacy_plot import draw_promised_against_delivered  # noqa: PLC0415
-
-        draw_promised_against_delivered(certificates, plot)
-    first = certificates[0]
-    if compare:
-        rows = [
-            {**each.to_json(), "ratio_to_best": each.noise.variance / first.noise.variance}
-            for each in certificates
-        ]
-        emit({"compared": rows}, as_json=as_json, show=lambda out: show_compared(out, certificates))
-    else:
-        emit(first.to_json(), as_json=as_json, show=lambda out: show_certificate(out, first))
+NoiseOption = Annotated[
+    str, typer.Option(help="binomial, discrete-gaussian, skellam or polya.", show_default=False)
+]
+TossesOption = Annotated[int | None, typer.Option(help="Binomial: tosses of all honest shares.")]
+SigmaOption = Annotated[float | None, typer.Option(help="Discrete Gaussian: σ of one share.")]
+VarianceOption = Annotated[float | None, typer.Option(help="Skellam: variance of the sum.")]
+ShapeOption = Annotated[float | None, typer.Option(help="Pólya: shape of the sum.")]
+RatioOption = Annotated[float | None, typer.Option(help="Pólya: ratio, between 0 and 1.")]
+SharesOption = Annotated[int, typer.Option(help="Honest shares that make up the sum.")]
 
 
 def certify(
@@ -103,7 +59,7 @@ def certify(
     from dppp.privacy.divergence import delta_at, require_delta  # noqa: PLC0415
     from dppp.privacy.sampling import sampling_delta  # noqa: PLC0415
 
-    given = noise_from_options(
+    given = _noise_from_options(
         noise,
         honest_shares=honest_shares,
         total_tosses=total_tosses,
@@ -131,7 +87,7 @@ def certify(
         "delta": delta,
         "certified": None if delta is None else exact + sampling <= delta,
     }
-    emit(result, as_json=as_json, show=lambda out: show_object(out, "What it delivers", result))
+    emit(result, as_json=as_json, show=lambda out: _show_object(out, "What it delivers", result))
 
 
 def account(
@@ -162,7 +118,7 @@ def account(
     if certificate:
         spendings = [_spending_from_file(path) for path in certificate]
     elif noise is not None:
-        given = noise_from_options(
+        given = _noise_from_options(
             noise,
             honest_shares=honest_shares,
             total_tosses=total_tosses,
@@ -178,7 +134,45 @@ def account(
     described = [_describe(each.noise, queries=each.queries) for each in spendings]
     tasks = described[0] if len(described) == 1 else {"tasks": described}
     result = {**tasks, "delta": delta, "epsilon": epsilon}
-    emit(result, as_json=as_json, show=lambda out: show_object(out, "What it costs", result))
+    emit(result, as_json=as_json, show=lambda out: _show_object(out, "What it costs", result))
+
+
+def _noise_from_options(
+    name: str,
+    *,
+    honest_shares: int,
+    total_tosses: int | None,
+    share_sigma: float | None,
+    variance: float | None,
+    shape: float | None,
+    ratio: float | None,
+) -> "Noise":
+    """The noise that the family's own options describe; refuses missing and foreign ones."""
+    from dppp.privacy import noise as noises  # noqa: PLC0415
+
+    wanted: dict[str, dict[str, float | None]] = {
+        "binomial": {"--total-tosses": total_tosses},
+        "discrete-gaussian": {"--share-sigma": share_sigma},
+        "skellam": {"--variance": variance},
+        "polya": {"--shape": shape, "--ratio": ratio},
+    }
+    family = noises.family_named(name)
+    for other, options in wanted.items():
+        for option, value in options.items():
+            if (value is None) == (other == family.name):
+                verb = "needs" if value is None else "does not take"
+                raise InputError(f"{family.name} noise {verb} {option}")
+    noises.require_whole("honest-shares", honest_shares)
+    match family.name:
+        case "binomial":
+            return noises.Binomial(total_tosses=total_tosses or 0, shares=honest_shares)
+        case "discrete-gaussian":
+            return noises.DiscreteGaussian(share_sigma=share_sigma or 0.0, shares=honest_shares)
+        case "skellam":
+            share_variance = (variance or 0.0) / honest_shares
+            return noises.Skellam(share_variance=share_variance, shares=honest_shares)
+        case _:
+            return noises.Polya(shape=shape or 0.0, ratio=ratio or 0.0, shares=honest_shares)
 
 
 def _describe(noise: "Noise", *, queries: int) -> dict[str, object]:
@@ -193,12 +187,39 @@ def _describe(noise: "Noise", *, queries: int) -> dict[str, object]:
     }
 
 
-def _spending_from_file(path: Path) -> Any:
+def _spending_from_file(path: Path) -> "Spending":
     from dppp.privacy.accounting import Spending  # noqa: PLC0415
     from dppp.privacy.certificate import noise_from_json  # noqa: PLC0415
 
-    data = read_json_object(path)
+    data = _read_json_object(path)
     queries = data.get("queries")
     if not isinstance(queries, int):
         raise InputError(f"{path} does not say how many queries; write it with calibrate --json")
     return Spending(noise=noise_from_json(data), queries=queries)
+
+
+def _read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        data = json.loads(read_file(path))
+    except ValueError as error:
+        raise InputError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path} holds no JSON object")
+    return data
+
+
+def _show_object(console: Console, title: str, result: Mapping[str, Any]) -> None:
+    """A result as a table of names and values."""
+    table = Table(title=title, show_header=False)
+    for name, value in result.items():
+        table.add_row(name, _text(value))
+    console.print(table)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
