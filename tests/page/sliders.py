@@ -11,6 +11,7 @@ def set_sliders(page: Page, **words: str) -> None:
 
 def _set_slider(page: Page, name: str, words: str) -> None:
     slider = page.locator(f"#sliders input[name={name}]")
+    slider.wait_for()  # what is not shown yet takes no focus, and the keys would go elsewhere
     slider.focus()
     page.keyboard.press("Home")
     for _ in range(60):
