@@ -1,15 +1,20 @@
-"""Settings for all tests, and what a test wants to be read even when it passes."""
+"""Settings for all tests, and what a run wants to be read at its end."""
 
 import os
 import sys
 
 import pytest
 from hypothesis import settings
+from tests.left_out import IS_SOAK, describe_left_out
 
 # These machines are shared and noisy, so no test asserts a time. Property tests try the same
-# examples in every run, but for `make soak`, which tries new ones.
-settings.register_profile("dppp", deadline=None, derandomize="DPPP_SOAK" not in os.environ)
-settings.load_profile("dppp")
+# examples in every run, but for `make soak`, which tries new ones, more of them, and prints what
+# repeats an example that failed.
+settings.register_profile("dppp", deadline=None, derandomize=True)
+settings.register_profile(
+    "soak", deadline=None, derandomize=False, max_examples=1000, print_blob=True
+)
+settings.load_profile("soak" if IS_SOAK else "dppp")
 
 
 # A user's real ledger is never touched: nothing can be made in these places, by any process. A test
@@ -19,20 +24,19 @@ for _variable in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests recorded as the property "say", once each, also from workers of xdist."""
+    """Print what tests recorded as the property "say", and what was left out; once each."""
+    stats = terminalreporter.stats
     reports = [
-        report
-        for outcome in ("passed", "failed", "skipped")
-        for report in terminalreporter.stats.get(outcome, [])
+        each for outcome in ("passed", "failed", "skipped") for each in stats.get(outcome, [])
     ]
     said = [
-        value
+        str(value)
         for report in reports
         for name, value in getattr(report, "user_properties", ())
         if name == "say"
     ]
-    for line in dict.fromkeys(said):
-        terminalreporter.write_line(str(line))
+    for line in [*dict.fromkeys(said), *describe_left_out(stats.get("skipped", []))]:
+        terminalreporter.write_line(line)
 
 
 def pytest_sessionfinish() -> None:

@@ -9,7 +9,6 @@ CI takes a fixed sample of the places; DPPP_SOAK=1 takes every one, and a sample
 killed once at work and once more while coming back.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +29,12 @@ from tests.crash.killing import (
 from tests.crash.roles import UNDER_TEST
 from tests.crash.runs import run_with_aggregator_killed, run_with_teacher_killed
 from tests.crash.world import BATCHES, World, read_world, write_world
-from tests.left_out import leave_out
+from tests.left_out import IS_SOAK, leave_out, need_program, only_in_soak
 
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
 from dppp.service.stores.ledgers import create_ledger, open_ledger
 
-IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 PLACES_IN_CI = 24
 PAIRS_IN_SOAK = 400
 Say = Callable[[str, object], None]
@@ -126,7 +124,7 @@ def test_a_batch_survives_a_kill_at_any_write_sync_or_send(
     assert killed >= len(chosen) * (0.9 if has_strace() else 0.1)
 
 
-@pytest.mark.skipif(not IS_SOAK, reason="part of make soak: DPPP_SOAK=1")
+@only_in_soak
 def test_a_batch_survives_a_second_kill_while_coming_back(
     sweep: Sweep, tmp_path: Path, record_property: Say
 ) -> None:
@@ -146,7 +144,8 @@ def test_what_is_written_is_synced_before_anything_is_sent(
 ) -> None:
     if not has_strace():
         record_property("say", "*** without strace the order of calls was NOT CHECKED ***")
-        leave_out("strace cannot be used here, so the order of calls was not checked")
+        need_program("strace", package="strace")
+        leave_out("strace may not take hold of a process here; allow ptrace")
     sweep.run(log=tmp_path / "log")
     sends, early = unsynced_sends(tmp_path / "log")
     assert sends > 6 * BATCHES

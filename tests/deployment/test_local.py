@@ -43,8 +43,19 @@ def test_a_local_federation_answers_stops_gently_and_goes_on(folder: Path) -> No
     assert json_of(ask)["budget"]["charged"] == 20  # released before: still known, still free
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+@pytest.fixture
+def thesis(tmp_path: Path) -> Iterator[Path]:
+    """A folder of something else, that must be as it was when the test is over."""
     (tmp_path / "thesis.tex").write_text("important")
-    assert_refused(2, "not empty", run_dppp(f"local up --folder {tmp_path}"))
-    assert_refused(2, "no local federation", run_dppp(f"local down --folder {tmp_path}"))
+    yield tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert (tmp_path / "thesis.tex").read_text() == "important"
+
+
+def test_no_federation_is_made_in_a_folder_of_something_else(thesis: Path) -> None:
+    need_program("nats-server", package="nats-server")  # the command looks for it first
+    assert_refused(2, "not empty", run_dppp(f"local up --folder {thesis}"))
+
+
+def test_a_folder_of_something_else_has_nothing_to_stop(thesis: Path) -> None:
+    assert_refused(2, "no local federation", run_dppp(f"local down --folder {thesis}"))

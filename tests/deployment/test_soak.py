@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from tests.deployment.running import DROPOUTS, TEACHERS, Running, make_federation, rows, run
-from tests.left_out import need_program
+from tests.left_out import need_program, only_in_soak
 
 from dppp.benchmarks.deployment.process_use import resident_megabytes
 from dppp.privacy.ledger.records import Charge, decode_record
@@ -41,9 +40,7 @@ GROWTH_MEGABYTES = 24
 """How much a process may grow after that. An aggregator remembers each answer: some 2 MB a thousand
 queries; all of them hold a few messages."""
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("DPPP_SOAK") != "1", reason="part of make soak: DPPP_SOAK=1"
-)
+pytestmark = only_in_soak
 Say = Callable[[str, object], None]
 
 

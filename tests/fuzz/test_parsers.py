@@ -4,7 +4,6 @@ No other exception, no hang, no memory out of proportion; and what is read has o
 encoding. CI tries hundreds of inputs for each reader, DPPP_SOAK=1 many thousands.
 """
 
-import os
 import tracemalloc
 
 import msgpack
@@ -15,6 +14,7 @@ from tests.crash.runs import identify
 from tests.crash.world import NOW
 from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, make_samples
 from tests.fuzz.strategies import bombs, damaged, encoded_otherwise, rearranged, rearranged_json
+from tests.left_out import IS_SOAK
 
 from dppp.errors import DpppError, TaskError, TranscriptError, WireError
 from dppp.protocol.messages import (
@@ -30,7 +30,6 @@ from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, verify_transcript
 from dppp.protocol.wire import Message, decode
 
-IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 EXAMPLES = 1000 if IS_SOAK else 60
 FLIPS_IN_CI = 300
 
@@ -41,8 +40,6 @@ DOCUMENTS = ["federation file", "join request"]
 
 tried = settings(
     max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=not IS_SOAK,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

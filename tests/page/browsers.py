@@ -1,6 +1,5 @@
 """A real browser for tests: Debian's chromium, headless, without network of its own."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +56,3 @@ def keep_screenshot(page: Page, name: str) -> None:
     page.wait_for_timeout(300)  # what fades has faded
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
-
-
-def is_soak() -> bool:
-    return os.environ.get("DPPP_SOAK") == "1"

@@ -32,7 +32,9 @@ DRAWN: dict[str, Sequence[Stroke]] = {
 
 def draw(page: Page, digit: str) -> None:
     """With the mouse, on the pad."""
-    box = page.locator("#pad").bounding_box()
+    pad = page.locator("#pad")
+    pad.wait_for()  # a link to its view was clicked, which is shown a moment later
+    box = pad.bounding_box()
     assert box is not None
     for stroke in DRAWN[digit]:
         points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in stroke]

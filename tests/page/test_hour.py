@@ -9,9 +9,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import httpx
-import pytest
 from playwright.sync_api import Browser, Page
-from tests.page.browsers import is_soak
+from tests.left_out import only_in_soak
 from tests.page.federations import Shown, found_digits, learned, show
 from tests.page.flooding import events_seen, flood, heap_bytes, nodes, wait_for_events
 from tests.page.plain_browser import PlainBrowser, open_plainly
@@ -113,7 +112,7 @@ def keep(samples: Sequence[Sample]) -> None:
         writer.writerows(astuple(sample) for sample in samples)
 
 
-@pytest.mark.skipif(not is_soak(), reason="an hour: make soak, or DPPP_SOAK=1")
+@only_in_soak
 def test_an_hour_of_load_leaves_memory_as_it_was(
     browser: Browser, record_property: Callable[[str, object], None], soak_seconds: int
 ) -> None:

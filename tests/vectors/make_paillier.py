@@ -22,7 +22,7 @@ from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.paillier.proofs.ballots import BallotProof, prove_ballot
 from dppp.paillier.proofs.shares import prove_shares
-from dppp.randomness import RandomBytes
+from dppp.randomness import RandomSource
 
 PRIMES = (
     mpz("f9dee980ffec50589b84fd3a5aac11e87e3d363e56a8dd4776473f984b12e7f7", 16),
@@ -33,7 +33,7 @@ CONTEXT = b"task, batch, teacher 1"
 VECTORS = Path(__file__).with_name("paillier.json")
 
 
-def fixed_random(seed: str) -> RandomBytes:
+def fixed_random(seed: str) -> RandomSource:
     """A stream of bytes that is the same in every run."""
     taken = 0
 
@@ -56,7 +56,7 @@ def make() -> dict[str, Any]:
     return {"good": good, "bad": _bad(good["root_s1"], good["paper_s1"])}
 
 
-def _deal(s: int, way: Decryption, random_bytes: RandomBytes) -> DealtKey:
+def _deal(s: int, way: Decryption, random_bytes: RandomSource) -> DealtKey:
     return deal_from_primes(
         PRIMES,
         teachers=5,
@@ -68,7 +68,7 @@ def _deal(s: int, way: Decryption, random_bytes: RandomBytes) -> DealtKey:
     )
 
 
-def _good(s: int, way: Decryption, random_bytes: RandomBytes) -> dict[str, Any]:
+def _good(s: int, way: Decryption, random_bytes: RandomSource) -> dict[str, Any]:
     dealt = _deal(s, way, random_bytes)
     public = dealt.public
     packing = Packing(contributions=5, entry_bound=100, plaintext_bits=public.plaintext_bits)

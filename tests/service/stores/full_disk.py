@@ -2,20 +2,17 @@
 
 import contextlib
 import resource
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.left_out import leave_out
+from tests.left_out import need_program
 
 
 @contextlib.contextmanager
 def full_disk(pid: int, path: Path) -> Iterator[None]:
     """No write of this process to this file succeeds."""
-    strace = shutil.which("strace")
-    if strace is None:
-        leave_out("strace is missing: no disk was full; install strace")
+    strace = need_program("strace", package="strace")
     calls = "pwrite64,pwritev,fallocate,write"
     command = [strace, "-p", str(pid), "-P", str(path), "-e", f"trace={calls}"]
     tracer = subprocess.Popen(  # noqa: S603 - our own command

@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.left_out import leave_out
+from tests.left_out import need_program
 from tests.privacy.ledger.ledgers import STORES
 from tests.service.stores.ledger_files import LedgerFiles, make_files
 from tests.service.stores.ledger_process import answer, batch_id, find, list_hash
@@ -147,9 +147,7 @@ def _count_calls(call: str, files: LedgerFiles, trace: Path) -> int:
 
 
 def _trace(call: str, files: LedgerFiles, *options: str) -> subprocess.CompletedProcess[str]:
-    strace = shutil.which("strace")
-    if strace is None:
-        leave_out("strace is missing: nothing was killed at a system call; install strace")
+    strace = need_program("strace", package="strace")
     command = files.command(name="a", first=1, count=1, size=5_000)
     return subprocess.run(  # noqa: S603 - our own command
         [strace, "-qq", "-e", f"trace={call}", *options, *command],
