@@ -331,3 +331,15 @@ class BatchAborted(Unavailable):
         )
         self.missing = missing
         self.culprits = culprits
+
+
+class EpochKeyFault(PeerFault):
+    """An epoch key that may not be used: malformed, of low order, on the twist or not possessed."""
+
+
+class SealUnopened(PeerFault):
+    """Seals that do not open; `dealers` made them, but who is at fault is for a dispute to say."""
+
+    def __init__(self, message: str, *, dealers: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.dealers = dealers

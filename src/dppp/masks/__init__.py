@@ -1,0 +1,1 @@
+"""Ring masks with dealt secrets: ballots that need no dealer."""
