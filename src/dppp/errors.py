@@ -283,3 +283,15 @@ class BatchAborted(DpppError):
         super().__init__(f"the batch was aborted: {reason}{named}. Its queries stay charged")
         self.missing = missing
         self.culprits = culprits
+
+
+class MaskParametersError(InputError):
+    """A ring, or numbers of teachers, that do not hide a vote or cannot hold the counts."""
+
+
+class RowsError(InputError):
+    """Rows of a dealt secret, or the indices of their teachers, that cannot be combined."""
+
+
+class PaddingFault(PeerFault):
+    """Where nothing was to be written, the opened sum is not zero."""
