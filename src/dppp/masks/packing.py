@@ -23,9 +23,9 @@ LARGEST_BITS = 57
 def pack_bits(coefficients: Words, bits: int) -> bytes:
     """The coefficients as bytes; their number must be divisible by eight."""
     _require_bits(bits)
-    if coefficients.dtype != np.uint64 or coefficients.size % 8:
+    if coefficients.dtype != np.uint64 or coefficients.size % 8 or not coefficients.size:
         raise InputError("coefficients to pack are uint64, and a multiple of eight")
-    if coefficients.size and int(coefficients.max()) >> bits:
+    if int(coefficients.max()) >> bits:
         raise InputError(f"a coefficient to pack has more than {bits} bits")
     groups = coefficients.reshape(-1, 8)
     data = np.zeros(len(groups) * bits + 8, dtype=np.uint8)
@@ -41,7 +41,7 @@ def unpack_bits(data: bytes, bits: int) -> Words:
     """The coefficients that these bytes hold, in one row."""
     _require_bits(bits)
     count, left = divmod(len(data), bits)
-    if left:
+    if left or not count:
         raise EncodingError(f"{len(data)} bytes do not hold a multiple of 8 × {bits} bits")
     padded = np.frombuffer(data + bytes(8), dtype=np.uint8)
     groups = np.empty((count, 8), dtype=np.uint64)
