@@ -343,3 +343,15 @@ class SealUnopened(PeerFault):
     def __init__(self, message: str, *, dealers: tuple[int, ...]) -> None:
         super().__init__(message)
         self.dealers = dealers
+
+
+class MaskParametersError(InputError):
+    """A ring, or numbers of teachers, that do not hide a vote or cannot hold the counts."""
+
+
+class RowsError(InputError):
+    """Rows of a dealt secret, or the indices of their teachers, that cannot be combined."""
+
+
+class PaddingFault(PeerFault):
+    """Where nothing was to be written, the opened sum is not zero."""
