@@ -355,3 +355,7 @@ class RowsError(InputError):
 
 class PaddingFault(PeerFault):
     """Where nothing was to be written, the opened sum is not zero."""
+
+
+class OpeningFault(PeerFault):
+    """A list that does not open; who is at fault is for a dispute to say."""

@@ -26,6 +26,17 @@ def expand_key(key: bytes, count: int) -> bytes:
     return encryptor.update(bytes(count))
 
 
+class KeyStream:
+    """The AES-256-CTR key stream under one key, read piece by piece: each call goes on."""
+
+    def __init__(self, key: bytes) -> None:
+        self._encryptor = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+
+    def __call__(self, count: int) -> bytes:
+        """The next bytes."""
+        return self._encryptor.update(bytes(count))
+
+
 def random_bits(bits: int, randomness: RandomSource) -> mpz:
     """A uniform integer in [0, 2^bits)."""
     drawn = mpz.from_bytes(randomness((bits + 7) // 8), "big")

@@ -2,35 +2,36 @@
 
 A batch has N dealers with N rows each, of two kinds, so a seal must be cheap: two hashes.
 
-    tag key, stream   = SHAKE-256(domain, pair's key, purpose, dealer, recipient, context)
-    sealed            = ciphertext, tag;   ciphertext = plaintext XOR stream,
-                        tag = SHA-256(domain, tag key, context, length, ciphertext)
+    tag key, stream   = SHAKE-256(domain, pair's key, route, context)
+    route             = purpose, dealer, recipient
+    sealed            = ciphertext, tag;   ciphertext = row XOR stream,
+                        tag = SHA-256(domain, tag key, route, context, row)
 
-All fields but the ciphertext have fixed lengths and its length comes before it, so no two inputs
-of a hash encode alike, and extending a hash gives nothing that is ever asked for.
+All fields but the row, which is last, have fixed lengths, so no two inputs of a hash encode alike.
 
-A seal commits to key, purpose, indices, context and plaintext. Say that two openings accept one
-sealed string. Their tags are equal, so without a collision of SHA-256 their tag keys are equal.
-Those are the first 32 bytes of SHAKE-256, so without a collision of these its whole inputs are
-equal: key, purpose, indices and context. Equal inputs give equal streams, hence equal plaintexts.
-So there is nothing between the pair's key and a seal that a dealer could choose. AES-GCM's own tag
-does not commit to its key: a dealer can make a ciphertext that opens to two rows under two keys.
+A seal commits to its row: the tag is a hash of it under a key that nobody else can guess, so
+without a collision of SHA-256 no two rows and tag keys fit one tag. That makes two kinds of
+evidence possible. *Showing* a seal (`show_seal`) gives its row and its tag key to everybody, who
+compare the tag: it tells nothing about any other seal of the same pair. That a seal does *not*
+open is shown by the pair's secret itself, with a proof (`equal_logarithms.py`), from which
+everybody derives the one tag key and stream. AES-GCM's own tag does not commit to its key: a
+dealer can make a ciphertext that opens to two rows under two keys.
 
-One stream must never hide two plaintexts. So the context is a hash of task, batch, attempt, the
-dealer's fresh salt and the digests in its header, but for those of the seals themselves, which
-would be circular.
+One stream must never hide two rows. So the context is a hash of the task and epoch and of the
+dealer's fresh salt.
 """
 
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dppp.errors import InputError, SealUnopened
+from dppp.errors import InputError, ProofError, SealUnopened
 from dppp.masks.epoch_keys import require_index
 
 KEY_BYTES = 32
@@ -64,9 +65,8 @@ def seal_many(
     length = plaintexts.shape[1]
     routes = _routes(purpose, repeat(dealer), recipients)
     streams = _expand(pair_keys, routes, repeat(context), length)
-    joined = (_as_matrix(streams)[:, KEY_BYTES:] ^ plaintexts).tobytes()
-    ciphertexts = [joined[at : at + length] for at in range(0, len(joined), length)]
-    tags = _tags(streams, repeat(context), ciphertexts)
+    ciphertexts = _rows_of(_as_matrix(streams)[:, KEY_BYTES:] ^ plaintexts)
+    tags = _tags(streams, routes, repeat(context), _rows_of(plaintexts))
     return tuple([each + tag for each, tag in zip(ciphertexts, tags, strict=True)])
 
 
@@ -93,12 +93,13 @@ def open_many(
     _require_opened(dealers, [len(each) == length + TAG_BYTES for each in sealed])
     routes = _routes(purpose, dealers, repeat(recipient))
     streams = _expand(pair_keys, routes, contexts, length)
-    expected = _tags(streams, contexts, [each[:length] for each in sealed])
+    plaintexts = _as_matrix(streams)[:, KEY_BYTES:] ^ _as_matrix(sealed)[:, :length]
+    expected = _tags(streams, routes, contexts, _rows_of(plaintexts))
     given = [each[length:] for each in sealed]
     if not hmac.compare_digest(b"".join(expected), b"".join(given)):
         pairs = zip(expected, given, strict=True)
         _require_opened(dealers, [hmac.compare_digest(*pair) for pair in pairs])
-    return _as_matrix(streams)[:, KEY_BYTES:] ^ _as_matrix(sealed)[:, :length]
+    return plaintexts
 
 
 def open_one(
@@ -127,6 +128,66 @@ def open_one(
     ).tobytes()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShownSeal:
+    """What its recipient shows of one seal, so that everybody can read this row and no other."""
+
+    tag_key: bytes
+    row: bytes
+
+    def __post_init__(self) -> None:
+        _require_lengths([self.tag_key], KEY_BYTES, "the tag key of a seal")
+
+
+def show_seal(
+    pair_key: bytes,
+    sealed: bytes,
+    *,
+    purpose: Purpose,
+    dealer: int,
+    recipient: int,
+    context: bytes,
+    length: int,
+) -> ShownSeal:
+    """Show the row in a seal that opens; run by its recipient in a dispute."""
+    row = open_one(
+        pair_key,
+        sealed,
+        purpose=purpose,
+        dealer=dealer,
+        recipient=recipient,
+        context=context,
+        length=length,
+    )
+    (route,) = _routes(purpose, [dealer], [recipient])
+    (stream,) = _expand([pair_key], [route], [context], length)
+    return ShownSeal(tag_key=stream[:KEY_BYTES], row=row)
+
+
+def read_shown(
+    shown: ShownSeal,
+    sealed: bytes,
+    *,
+    purpose: Purpose,
+    dealer: int,
+    recipient: int,
+    context: bytes,
+) -> bytes:
+    """The row that a dealer sealed, from what its recipient shows; run by anybody.
+
+    What does not fit the tag is held against the recipient: it endorsed a list only after the seal
+    had opened, so it can show it.
+    """
+    (route,) = _routes(purpose, [dealer], [recipient])
+    (tag,) = _tags([shown.tag_key], [route], [context], [shown.row])
+    if len(sealed) != len(shown.row) + TAG_BYTES or sealed[-TAG_BYTES:] != tag:
+        raise ProofError(
+            f"teacher {recipient} shows another row than teacher {dealer} sealed to it",
+            culprits=(recipient,),
+        )
+    return shown.row
+
+
 def _routes(purpose: Purpose, dealers: Iterable[int], recipients: Iterable[int]) -> list[bytes]:
     # One of the two repeats for ever, so the lengths cannot be held to each other here.
     pairs = zip(dealers, recipients, strict=False)
@@ -147,14 +208,21 @@ def _expand(
 
 
 def _tags(
-    streams: Sequence[bytes], contexts: Iterable[bytes], ciphertexts: Sequence[bytes]
+    streams: Sequence[bytes],
+    routes: Sequence[bytes],
+    contexts: Iterable[bytes],
+    rows: Sequence[bytes],
 ) -> list[bytes]:
-    length = len(ciphertexts[0]).to_bytes(4, "big")
-    fields = zip(streams, contexts, ciphertexts, strict=False)
+    fields = zip(streams, routes, contexts, rows, strict=False)
     return [
-        hashlib.sha256(_TAG_DOMAIN + stream[:KEY_BYTES] + context + length + ciphertext).digest()
-        for stream, context, ciphertext in fields
+        hashlib.sha256(_TAG_DOMAIN + stream[:KEY_BYTES] + route + context + row).digest()
+        for stream, route, context, row in fields
     ]
+
+
+def _rows_of(matrix: NDArray[np.uint8]) -> list[bytes]:
+    joined, length = matrix.tobytes(), matrix.shape[1]
+    return [joined[at : at + length] for at in range(0, len(joined), length)]
 
 
 def _as_matrix(rows: Sequence[bytes]) -> NDArray[np.uint8]:

@@ -96,6 +96,19 @@ class Sharing:
             raise PaddingFault("a dealt secret is longer than it should be")
         return np.where(values > FIELD // 2, values - FIELD, values)[:length]
 
+    def combine_many(self, indices: Sequence[int], rows: Elements, columns: int) -> Integers:
+        """Many secrets of `columns` columns each, which follow each other in every row.
+
+        One secret per line of the result, padding and all, values nearest to 0.
+        """
+        self._require_indices(indices)
+        if rows.ndim != 2 or len(rows) != self.rows_needed or rows.shape[1] % columns:
+            raise RowsError(f"{self.rows_needed} rows of as many secrets each are needed")
+        _require_elements(rows)
+        values = _modulo_field(_combining_matrix(self, tuple(indices)) @ rows.astype(np.float64))
+        values = values.T.reshape(-1, columns * self.packed)
+        return np.where(values > FIELD // 2, values - FIELD, values)
+
     def _require_indices(self, indices: Sequence[int]) -> None:
         if len(indices) != self.rows_needed or len(set(indices)) != len(indices):
             raise RowsError(f"rows of {self.rows_needed} distinct teachers are needed")
