@@ -224,5 +224,5 @@ def _require_elements(elements: Elements) -> None:
 def _require_centred(secret: Integers) -> None:
     if secret.dtype != np.int64 or secret.ndim != 1:
         raise InputError("a secret to deal is one row of int64")
-    if int(np.abs(secret).max()) > FIELD // 2:
+    if max(int(secret.max()), -int(secret.min())) > FIELD // 2:
         raise InputError("a secret to deal has values outside the field")
