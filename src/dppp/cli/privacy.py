@@ -182,14 +182,13 @@ def account(
 
 
 def _describe(noise: "Noise", *, queries: int) -> dict[str, object]:
-    from dppp.privacy.certificate import family_parameters  # noqa: PLC0415
 
     return {
         "noise": noise.name,
         "honest_shares": noise.shares,
         "queries": queries,
         "variance": noise.variance,
-        **family_parameters(noise),
+        **noise.report(),
     }
 
 

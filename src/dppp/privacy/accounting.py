@@ -24,6 +24,7 @@ from dppp.errors import InputError, UncertifiedError
 from dppp.privacy.divergence import HIGHEST_EPSILON, delta_at, require_delta, require_epsilon
 from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats
+from dppp.whole_numbers import keep_whole
 
 _STEPS_PER_DEVIATION = 96
 """Grid steps in a standard deviation of one count's loss."""
@@ -43,7 +44,7 @@ class Spending:
     queries: int
 
     def __post_init__(self) -> None:
-        require_queries(self.queries)
+        keep_whole(self, "queries")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +173,3 @@ def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(middle) > delta else (low, middle)
     return high
-
-
-def require_queries(queries: object) -> None:
-    """Refuse a number of queries that is none."""
-    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
-        raise InputError(f"queries must be a whole number, 1 or more, got {queries!r}")

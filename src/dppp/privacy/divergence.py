@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from dppp.errors import InputError
-from dppp.privacy.noise import Noise, highest_loss, pmf_of
+from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats, Pmf
 
 SCOPES = ("joint", "single-coordinate")
@@ -34,7 +34,7 @@ def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
     if scope not in SCOPES:
         raise InputError(f"unknown scope {scope!r}; choose one of {', '.join(SCOPES)}")
     counts_moved = 2 if scope == "joint" else 1
-    if epsilon >= counts_moved * highest_loss(noise):
+    if epsilon >= counts_moved * noise.highest_loss:
         return 0.0
     pmf = pmf_of(noise)
     return joint_delta(pmf, epsilon) if scope == "joint" else single_delta(pmf, epsilon)
