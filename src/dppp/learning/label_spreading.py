@@ -39,7 +39,7 @@ class Spreading:
     def __post_init__(self) -> None:
         keep_whole(self, "neighbours", "steps")
         if not 0 < self.reach < 1:
-            raise InputError(f"reach must lie between 0 and 1, both excluded, got {self.reach!r}")
+            raise InputError(f"reach must be between 0 and 1, both excluded, got {self.reach!r}")
         shares = self.class_shares
         if shares is not None and (min(shares, default=0) <= 0 or abs(sum(shares) - 1) > 1e-9):
             raise InputError(f"class_shares must be positive and add up to 1, got {shares}")

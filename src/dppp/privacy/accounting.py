@@ -38,7 +38,12 @@ _TAIL_TRUNCATION = 1e-18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Queries answered with the same noise."""
+    """Queries answered with the same noise.
+
+    >>> from dppp import Skellam, Spending
+    >>> Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    """
 
     noise: Noise
     queries: int
@@ -121,7 +126,13 @@ def delta_curve(spendings: Sequence[Spending], epsilons: Sequence[float]) -> lis
 
 
 def account(spendings: Sequence[Spending], delta: float) -> float:
-    """ε of everything answered, at this δ: the smallest with total_delta ≤ δ, rounded up."""
+    """ε of everything answered, at this δ: the smallest with total_delta ≤ δ, rounded up.
+
+    >>> from dppp import Skellam, Spending, account
+    >>> spent = Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    >>> round(account([spent], 1e-5), 3)
+    2.341
+    """
     require_delta(delta)
     if _is_one_query(spendings):
         only = spendings[0].noise

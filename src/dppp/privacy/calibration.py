@@ -36,7 +36,15 @@ def calibrate(
     classes: int = 10,
     calibration: str = "exact",
 ) -> Certificate:
-    """The noise of this family (or of the best one, "auto") for a total (ε, δ) over all queries."""
+    """The noise of this family (or of the best one, "auto") for a total (ε, δ) over all queries.
+
+    >>> from dppp import calibrate
+    >>> found = calibrate("auto", epsilon=1, delta=1e-5, teachers=20, queries=10)
+    >>> found.noise.name, found.noise.shares, found.certified
+    ('polya', 14, True)
+    >>> round(found.noise.variance)
+    272
+    """
     promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     return calibrate_for(noise, promise, trust, calibration=calibration)

@@ -38,7 +38,17 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What the noise of `trust.honest_shares` shares delivers against a promise."""
+    """What the noise of `trust.honest_shares` shares delivers against a promise.
+
+    >>> from dppp import calibrate
+    >>> certificate = calibrate(
+    ...     "discrete-gaussian", epsilon=1, delta=1e-3, teachers=250, calibration="paper"
+    ... )
+    >>> certificate.promise.delta, certificate.certified
+    (0.001, False)
+    >>> certificate.exact_delta > 0.99  # the counts would be published in the clear
+    True
+    """
 
     promise: Promise
     trust: Trust

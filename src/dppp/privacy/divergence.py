@@ -29,7 +29,14 @@ HIGHEST_EPSILON = 500.0
 
 
 def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
-    """The exact δ of one release with this noise at this ε, rounded up."""
+    """The exact δ of one release with this noise at this ε, rounded up.
+
+    >>> from dppp import Binomial, delta_at
+    >>> f"{delta_at(Binomial(total_tosses=1000), 0.5):.4g}"
+    '2.505e-10'
+    >>> f"{delta_at(Binomial(total_tosses=1000), 0.5, scope='single-coordinate'):.4g}"
+    '3.489e-17'
+    """
     require_epsilon(epsilon)
     if scope not in SCOPES:
         raise InputError(f"unknown scope {scope!r}; choose one of {', '.join(SCOPES)}")

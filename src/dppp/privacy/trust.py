@@ -14,7 +14,15 @@ from dppp.whole_numbers import keep_whole, require_whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Numbers of teachers, of colluders among them, and of dropouts to survive."""
+    """Numbers of teachers, of colluders among them, and of dropouts to survive.
+
+    >>> from dppp import Trust
+    >>> trust = Trust.with_defaults(20)
+    >>> trust
+    Trust(teachers=20, colluders=4, dropouts=2)
+    >>> trust.honest_shares, trust.threshold, trust.ballots_needed
+    (14, 13, 18)
+    """
 
     teachers: int
     colluders: int

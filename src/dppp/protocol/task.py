@@ -71,7 +71,26 @@ class NoiseTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The terms. Make one with `agree`; reading one from the wire checks all the same."""
+    """The terms. Make one with `agree`; reading one from the wire checks all the same.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> task = parties.task
+    >>> task.name, task.class_names, task.queries, len(task.task_id)
+    ('fruit', ('apple', 'pear'), 5, 32)
+    >>> task.certificate.certified
+    True
+    """
 
     KIND: ClassVar[str] = "task"
     SIZE_LIMIT: ClassVar[int] = 4 * 2**20

@@ -15,6 +15,11 @@ class Binomial:
 
     Shares are whole tosses, so the noise asked for is one that the shares divide; where they do
     not, a teacher's share is rounded up and the sum has more noise than is counted here.
+
+    >>> from dppp import Binomial
+    >>> noise = Binomial(total_tosses=100, shares=20)
+    >>> noise.tosses_per_teacher, noise.variance
+    (5, 25.0)
     """
 
     name: ClassVar[str] = "binomial"

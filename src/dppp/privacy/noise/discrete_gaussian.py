@@ -27,7 +27,14 @@ _WIDE_SIGMA = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussian:
-    """Masses proportional to exp(-x²/(2 share_sigma²)) for each share (Definition 2)."""
+    """Masses proportional to exp(-x²/(2 share_sigma²)) for each share (Definition 2).
+
+    >>> from dppp import DiscreteGaussian
+    >>> round(DiscreteGaussian(share_sigma=2.0, shares=20).variance, 6)
+    80.0
+    >>> round(DiscreteGaussian(share_sigma=0.2, shares=2000).variance, 6)  # not 80
+    0.014907
+    """
 
     name: ClassVar[str] = "discrete-gaussian"
     highest_loss: ClassVar[float] = math.inf

@@ -28,6 +28,10 @@ class Polya:
     """Difference of two negative binomial variables (shape, ratio), in equal shares.
 
     Shape 1 is the discrete Laplace distribution, with masses proportional to ratio^|x|.
+
+    >>> from dppp import Polya, delta_at
+    >>> delta_at(Polya(shape=1, ratio=0.7, shares=20), 1.0)  # pure: no δ from ε = -2 ln 0.7 on
+    0.0
     """
 
     name: ClassVar[str] = "polya"

@@ -21,7 +21,12 @@ from dppp.whole_numbers import keep_whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skellam:
-    """Difference of two Poisson variables of mean share_variance/2, for each share."""
+    """Difference of two Poisson variables of mean share_variance/2, for each share.
+
+    >>> from dppp import Skellam
+    >>> Skellam(share_variance=1.5, shares=20).variance
+    30.0
+    """
 
     name: ClassVar[str] = "skellam"
     highest_loss: ClassVar[float] = math.inf
