@@ -1,9 +1,9 @@
 """A student: spend the budget on a few labels of public records, then answer for free.
 
 The querier runs this. It has public records without labels and may ask the teachers about some,
-chosen from the public pool alone; what they answer is carried to the whole pool (label_spreading.py),
-and any scikit-learn estimator learns from that. All of it is post-processing of what the teachers
-released: the student answers without limit at no further cost.
+chosen from the public pool alone. What they answer is carried to the whole pool
+(label_spreading.py), and any scikit-learn estimator learns from that. All of it is post-processing
+of what the teachers released: the student answers without limit at no further cost.
 """
 
 import copy
