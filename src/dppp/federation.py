@@ -59,7 +59,26 @@ class Outcome:
 
 
 class Federation:
-    """An aggregator and what carries its messages to the teachers."""
+    """An aggregator and what carries its messages to the teachers.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> from dppp import Federation, in_process
+    >>> federation = Federation(aggregator=parties.aggregator, deliver=in_process(parties.teachers))
+    >>> outcome = federation.ask([[150.0], [170.0]])
+    >>> len(outcome.answers), dict(outcome.blamed), parties.teachers[1].queries_left
+    (2, {}, 3)
+    """
 
     def __init__(
         self,
@@ -147,6 +166,25 @@ def in_process(
     """Teachers in this process, one after the other; a refusal is silence to the aggregator.
 
     Where everybody's budget is spent there is nothing to wait for: who asked is told.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> from dppp import Federation, in_process
+    >>> seen = []
+    >>> deliver = in_process(parties.teachers, progress=lambda kind, *_: seen.append(kind))
+    >>> outcome = Federation(aggregator=parties.aggregator, deliver=deliver).ask([[150.0]])
+    >>> list(dict.fromkeys(seen))
+    ['batch request', 'ballot list', 'certified list']
     """
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
@@ -198,6 +236,23 @@ def create_federation(
     """Key ceremony, task, ledgers and roles, one teacher per model.
 
     A teacher for whom no ledger is given keeps one in memory.
+
+    A real key has 2048 bits and takes a while; this one is for trying out only.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> sorted(parties.teachers), parties.task.trust.threshold
+    ([1, 2, 3, 4], 3)
     """
     # The dealer: a key of which any t of N decrypt, unless one was dealt before.
     trust = certificate.trust

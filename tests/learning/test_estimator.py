@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from dppp.errors import InputError, QueriesExhausted
 from dppp.learning.estimator import EXPECTED_FAILED_CHECKS, PrivateVotingClassifier
 from dppp.privacy.accounting import Spending, account
-from dppp.privacy.noise import FAMILIES, noise_of_all
+from dppp.privacy.noise import FAMILIES
 
 
 @functools.cache
@@ -144,7 +144,7 @@ def test_simulated_counts_hold_the_noise_of_every_teacher(noise: str) -> None:
     votes = np.array([model.predict(asked) for model in fitted.teachers_])
     true = np.stack([(votes == name).sum(axis=0) for name in fitted.classes_], axis=1)
     drawn = fitted.predict_counts(asked) - true
-    expected = noise_of_all(fitted.certificate_.noise, 10).variance
+    expected = fitted.certificate_.noise.of_teachers(10).variance
     # Wide noise is nearly normal: a mean square of 4,000 draws is off by a tenth once in 10⁵ runs,
     # and the seed makes this one run. The noise of the seven honest shares alone would be 0.7.
     assert np.mean(drawn**2.0) / expected == pytest.approx(1, abs=0.1)

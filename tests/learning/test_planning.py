@@ -26,7 +26,6 @@ from dppp.privacy.noise import (
     Noise,
     Polya,
     Skellam,
-    noise_of_all,
     pmf_of,
 )
 
@@ -223,7 +222,7 @@ def test_the_queries_bought_reach_the_target_and_one_step_more_does_not(made: Pl
         noise = calibrate(
             "polya", epsilon=2.0, delta=1e-5, teachers=20, queries=queries, classes=3
         ).noise
-        return accuracy_of(made.votes.races(20), noise_of_all(noise, 20))
+        return accuracy_of(made.votes.races(20), noise.of_teachers(20))
 
     assert made.most_queries is not None
     assert accuracy(made.most_queries) >= 0.9
@@ -234,7 +233,7 @@ def test_the_queries_bought_reach_the_target_and_one_step_more_does_not(made: Pl
 def test_the_fewest_teachers_reach_the_target_and_none_below_does(made: Plan) -> None:
     def accuracy(teachers: int) -> float:
         noise = calibrate("polya", epsilon=2.0, delta=1e-5, teachers=teachers, classes=3).noise
-        return accuracy_of(made.votes.races(teachers), noise_of_all(noise, teachers))
+        return accuracy_of(made.votes.races(teachers), noise.of_teachers(teachers))
 
     fewest = made.fewest_teachers
     assert fewest is not None
@@ -266,7 +265,7 @@ def test_many_teachers_are_told_to_three_digits() -> None:
 
     def accuracy(teachers: int) -> float:
         noise = calibrate("polya", epsilon=1.0, delta=1e-5, teachers=teachers, classes=2).noise
-        return accuracy_of(votes.races(teachers), noise_of_all(noise, teachers))
+        return accuracy_of(votes.races(teachers), noise.of_teachers(teachers))
 
     assert accuracy(fewest) >= 0.9 > accuracy(round(fewest * 0.998))
 
@@ -294,7 +293,7 @@ def test_what_was_not_worked_out_is_at_chance_too() -> None:
     for name in FAMILIES:
         for epsilon, queries in ((0.05, 1), (0.02, 1), (0.05, 10)):
             noise = calibrate(name, epsilon=epsilon, delta=1e-5, teachers=20, queries=queries).noise
-            assert odds_of(races, noise_of_all(noise, 20)).is_chance
+            assert odds_of(races, noise.of_teachers(20)).is_chance
 
 
 def test_every_number_of_queries_up_to_ten_may_be_the_answer() -> None:

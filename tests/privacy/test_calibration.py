@@ -1,13 +1,14 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.privacy.strategies import trusts
 
 from dppp.errors import InputError
-from dppp.privacy.accounting import Spending, account
-from dppp.privacy.calibration import POLYA_SHAPES, calibrate, compare
+from dppp.privacy.accounting import Spending, account, total_delta
+from dppp.privacy.calibration import calibrate, compare
 from dppp.privacy.certificate import Promise, noise_from_json
 from dppp.privacy.divergence import delta_at
 from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Polya, Skellam
@@ -16,6 +17,7 @@ from dppp.privacy.paper_bounds import (
     dwork_2006_tosses,
     theorem_1_tosses,
 )
+from dppp.privacy.smallest_noise import POLYA_SHAPES
 from dppp.privacy.trust import Trust
 
 GRID_EPSILON = (0.01, 0.05, 0.1, 0.5, 1.0)
@@ -58,6 +60,44 @@ def test_a_little_less_noise_breaks_the_promise(epsilon: float, delta: float) ->
     assert isinstance(polya, Polya)
     less_polya = Polya(shape=polya.shape, ratio=polya.ratio * (1 - 1e-6), shares=50)
     assert delta_at(less_polya, epsilon) > delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sigma"), [(4.0, 1.0), (4.0, 0.5), (8.0, math.sqrt(1 / 8)), (20.0, math.sqrt(0.05))]
+)
+@pytest.mark.parametrize("more", [1.0001, 1.01, 1.1])
+def test_the_least_of_several_stretches_of_sigma_is_found_and_certified(
+    epsilon: float, sigma: float, more: float
+) -> None:
+    """At each of these sigmas δ stops falling and rises for a while."""
+    delta = delta_at(DiscreteGaussian(share_sigma=sigma), epsilon) * more
+    found = calibrate(
+        "discrete-gaussian", epsilon=epsilon, delta=delta, teachers=2, colluders=1, dropouts=0
+    )
+    assert found.certified
+    assert isinstance(found.noise, DiscreteGaussian)
+    assert found.noise.share_sigma <= sigma * (1 + 1e-9)
+    less = np.geomspace(0.3, 1 - 1e-6, 400) * found.noise.share_sigma
+    assert min(delta_at(DiscreteGaussian(share_sigma=each), epsilon) for each in less) > delta
+
+
+@given(st.floats(2, 30), st.floats(-11, -0.7), st.integers(2, 6), st.integers(1, 2))
+@settings(max_examples=25, deadline=None)
+def test_the_discrete_gaussian_is_certified_where_its_delta_goes_up_and_down(
+    epsilon: float, exponent: float, teachers: int, queries: int
+) -> None:
+    found = calibrate(
+        "discrete-gaussian",
+        epsilon=epsilon,
+        delta=10**exponent,
+        teachers=teachers,
+        colluders=1,
+        dropouts=0,
+        queries=queries,
+    )
+    spending = Spending(noise=found.noise, queries=queries)
+    assert total_delta([spending], epsilon) == found.exact_delta
+    assert found.exact_delta + found.sampling_delta <= 10**exponent
 
 
 def test_polya_takes_the_best_of_its_shapes() -> None:

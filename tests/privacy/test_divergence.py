@@ -5,7 +5,7 @@ import mpmath
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.privacy.strategies import epsilons, noises
+from tests.privacy.strategies import binomials, epsilons, noises, polyas, skellams
 
 from dppp.errors import InputError
 from dppp.privacy.divergence import delta_at
@@ -110,11 +110,28 @@ def grown(noise: Noise, factor: float) -> Noise:
     return noise_from_parameters(parameters)
 
 
-@given(noises, epsilons, st.floats(1.001, 2))
+@given(st.one_of(binomials, skellams, polyas), epsilons, st.floats(1.001, 2))
 @settings(deadline=None)
-def test_delta_falls_with_more_noise_in_a_share(
+def test_delta_never_rises_where_more_noise_is_the_same_plus_independent_noise(
     noise: Noise, epsilon: float, factor: float
 ) -> None:
+    assert delta_at(grown(noise, factor), epsilon) <= delta_at(noise, epsilon) * (1 + 1e-8) + 1e-30
+
+
+def test_a_larger_sigma_of_the_discrete_gaussian_may_cost_more() -> None:
+    def delta(sigma: float) -> float:
+        return delta_at(DiscreteGaussian(share_sigma=sigma), 4.0)
+
+    assert 1.02 < delta(1.03125) / delta(1.0) < 1.04
+    assert delta(1.1) < delta(1.0)
+
+
+@given(st.floats(3, 20), st.integers(1, 60), epsilons, st.floats(1.001, 2))
+@settings(deadline=None)
+def test_delta_falls_with_sigma_where_a_share_is_three_wide(
+    sigma: float, shares: int, epsilon: float, factor: float
+) -> None:
+    noise = DiscreteGaussian(share_sigma=sigma, shares=shares)
     assert delta_at(grown(noise, factor), epsilon) <= delta_at(noise, epsilon) * (1 + 1e-8) + 1e-30
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocol.small import certificate, small
 
-from dppp.privacy.noise import FAMILIES, noise_of_all, pmf_of
+from dppp.privacy.noise import FAMILIES, pmf_of
 from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.release import (
     FALSE_ALARM_RATE,
@@ -13,7 +13,6 @@ from dppp.protocol.release import (
     choose_label,
     is_plausible,
     plausible_noise,
-    sum_of_centres,
 )
 
 LIST, QUERY = ListHash(bytes(32)), QueryId(bytes(32))
@@ -67,8 +66,8 @@ def test_honest_counts_are_flagged_less_often_than_stated(family: str) -> None:
 
 def mass_beyond(noise, shares: int, bound: int) -> float:
     """The chance that this many shares are further than `bound` from what is subtracted."""
-    masses = pmf_of(noise_of_all(noise, shares))
-    centre = sum_of_centres(noise, shares)
+    masses = pmf_of(noise.of_teachers(shares))
+    centre = noise.sum_of_centres(shares)
     lowest = masses.first
     return math.fsum(
         float(mass)

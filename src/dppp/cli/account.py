@@ -22,6 +22,7 @@ from dppp.cli.options import (
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.service.stores.new_files import read_file
+from dppp.whole_numbers import require_whole
 
 if TYPE_CHECKING:
     from dppp.privacy.accounting import Spending
@@ -137,6 +138,16 @@ def account(
     emit(result, as_json=as_json, show=lambda out: _show_object(out, "What it costs", result))
 
 
+_OPTIONS = {
+    "total_tosses": "--total-tosses",
+    "share_sigma": "--share-sigma",
+    "share_variance": "--variance",
+    "shape": "--shape",
+    "ratio": "--ratio",
+}
+"""Which option gives which parameter. Skellam is asked for by the variance of its sum."""
+
+
 def _noise_from_options(
     name: str,
     *,
@@ -150,40 +161,35 @@ def _noise_from_options(
     """The noise that the family's own options describe; refuses missing and foreign ones."""
     from dppp.privacy import noise as noises  # noqa: PLC0415
 
-    wanted: dict[str, dict[str, float | None]] = {
-        "binomial": {"--total-tosses": total_tosses},
-        "discrete-gaussian": {"--share-sigma": share_sigma},
-        "skellam": {"--variance": variance},
-        "polya": {"--shape": shape, "--ratio": ratio},
+    given = {
+        "total_tosses": total_tosses,
+        "share_sigma": share_sigma,
+        "share_variance": variance,
+        "shape": shape,
+        "ratio": ratio,
     }
     family = noises.family_named(name)
-    for other, options in wanted.items():
-        for option, value in options.items():
-            if (value is None) == (other == family.name):
-                verb = "needs" if value is None else "does not take"
-                raise InputError(f"{family.name} noise {verb} {option}")
-    noises.require_whole("honest-shares", honest_shares)
-    match family.name:
-        case "binomial":
-            return noises.Binomial(total_tosses=total_tosses or 0, shares=honest_shares)
-        case "discrete-gaussian":
-            return noises.DiscreteGaussian(share_sigma=share_sigma or 0.0, shares=honest_shares)
-        case "skellam":
-            share_variance = (variance or 0.0) / honest_shares
-            return noises.Skellam(share_variance=share_variance, shares=honest_shares)
-        case _:
-            return noises.Polya(shape=shape or 0.0, ratio=ratio or 0.0, shares=honest_shares)
+    names = noises.parameter_names(family)
+    for parameter, value in given.items():
+        if (value is None) == (parameter in names):
+            verb = "needs" if value is None else "does not take"
+            raise InputError(f"{family.name} noise {verb} {_OPTIONS[parameter]}")
+    require_whole("honest-shares", honest_shares)
+    if variance is not None:
+        given["share_variance"] = variance / honest_shares
+    parameters = {each: given[each] for each in names}
+    return noises.noise_from_parameters(
+        {"noise": family.name, "shares": honest_shares, **parameters}
+    )
 
 
 def _describe(noise: "Noise", *, queries: int) -> dict[str, object]:
-    from dppp.privacy.certificate import family_parameters  # noqa: PLC0415
-
     return {
         "noise": noise.name,
         "honest_shares": noise.shares,
         "queries": queries,
         "variance": noise.variance,
-        **family_parameters(noise),
+        **noise.report(),
     }
 
 

@@ -27,7 +27,6 @@ from dppp.cli.terminal import emit
 
 if TYPE_CHECKING:
     from dppp.privacy.certificate import Certificate
-    from dppp.privacy.noise import Noise
 
 
 def calibrate(
@@ -79,13 +78,9 @@ def calibrate(
 
 def show_certificate(console: Console, certificate: "Certificate") -> None:
     """What to add, who is protected, and whether the promise is kept."""
-    from dppp.privacy.certificate import family_parameters  # noqa: PLC0415
-
     noise, trust = certificate.noise, certificate.trust
     table = Table(show_header=False, box=None, padding=(0, 2))
-    parameters = ", ".join(
-        f"{name} {value:.8g}" for name, value in family_parameters(noise).items()
-    )
+    parameters = ", ".join(f"{name} {value:.8g}" for name, value in noise.report().items())
     table.add_row("each teacher adds", f"its share of {noise.name} noise to every class")
     table.add_row("noise", parameters)
     if certificate.chosen_from:
@@ -133,7 +128,7 @@ def _show_compared(console: Console, certificates: "list[Certificate]") -> None:
         table.add_row(
             each.noise.name,
             each.calibration,
-            _share_text(each.noise),
+            each.noise.share_in_brief,
             f"{each.noise.variance:,.5g}",
             f"{each.noise.variance / first.noise.variance:.3g}×",
             f"{each.exact_delta:.2g}",
@@ -150,20 +145,6 @@ def _promise_text(certificate: "Certificate") -> str:
 
 def _verdict(certificate: "Certificate") -> str:
     return "[green]yes[/]" if certificate.certified else "[bold red]NO[/]"
-
-
-def _share_text(noise: "Noise") -> str:
-    from dppp.privacy import noise as noises  # noqa: PLC0415
-
-    match noise:
-        case noises.Binomial():
-            return f"m {noise.tosses_per_teacher}"
-        case noises.DiscreteGaussian():
-            return f"σ {noise.share_sigma:.4g}"
-        case noises.Skellam():
-            return f"V {noise.share_variance:.4g}"
-        case noises.Polya():
-            return f"r {noise.share_shape:.3g}, q {noise.ratio:.3g}"
 
 
 def _draw_promised_against_delivered(certificates: "list[Certificate]", path: Path) -> None:

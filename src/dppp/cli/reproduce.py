@@ -16,6 +16,7 @@ from dppp.cli.options import JsonOption
 from dppp.cli.output_files import make_folder
 from dppp.cli.terminal import counted_progress, emit
 from dppp.errors import InputError, MissingExtraError
+from dppp.whole_numbers import require_whole
 
 if TYPE_CHECKING:
     from dppp.experiments.reproduce import Artefact
@@ -180,8 +181,7 @@ def _steps() -> Any:
 def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: int) -> None:
     if dataset is not None and dataset not in known:
         raise InputError(f"unknown dataset {dataset!r}; choose one of {', '.join(known)}")
-    if repetitions < 1:
-        raise InputError(f"repetitions must be 1 or more, got {repetitions}")
+    require_whole("repetitions", repetitions)
     make_folder(out)
 
 

@@ -39,7 +39,6 @@ def simulate(
     """Deal your records to teachers, hold some out, and ask about those privately."""
     require_scikit_learn()
     from dppp.learning.csv_records import read_records  # noqa: PLC0415
-    from dppp.learning.trial import run_trial  # noqa: PLC0415
 
     records = read_records(data, label)
     if len(records.rows) < teachers + queries:
@@ -47,7 +46,7 @@ def simulate(
             f"{len(records.rows)} records are too few for {teachers} teachers and {queries} "
             "queries; lower one of them"
         )
-    result, predicted = run_trial(
+    result, predicted = _run_trial(
         records,
         queries=queries,
         seed=seed,
@@ -62,6 +61,45 @@ def simulate(
     if out is not None:
         _write_labels(out, records, predicted)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
+
+
+def _run_trial(
+    records: "Records", *, queries: int, seed: int, **parameters: Any
+) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+    """Hold out `queries` records, train on the rest, ask; the figures, and the labels by record."""
+    import numpy as np  # noqa: PLC0415
+    from sklearn.utils import check_random_state  # noqa: PLC0415
+
+    from dppp.learning.estimator import PrivateVotingClassifier  # noqa: PLC0415
+    from dppp.learning.examples.local_models import table_model  # noqa: PLC0415
+
+    order = check_random_state(seed).permutation(len(records.rows))
+    asked, kept = order[:queries], order[queries:]
+    private = PrivateVotingClassifier(
+        table_model(), queries=queries, random_state=seed, **parameters
+    )
+    private.fit(records.rows[kept], records.labels[kept])
+    truth = records.labels[asked]
+    predicted = private.predict(records.rows[asked])
+    votes = np.array([teacher.predict(records.rows[asked]) for teacher in private.teachers_])
+    tally = np.stack([(votes == name).sum(axis=0) for name in private.classes_])
+    centralised = table_model().fit(records.rows[kept], records.labels[kept])
+    certificate = private.certificate_
+    result = {
+        "records": len(records.rows),
+        "queries": queries,
+        "accuracy_private": float(np.mean(predicted == truth)),
+        "accuracy_plurality": float(np.mean(private.classes_[tally.argmax(axis=0)] == truth)),
+        "accuracy_single": float(np.mean(votes == truth)),
+        "accuracy_centralised": float(centralised.score(records.rows[asked], truth)),
+        "epsilon_spent": private.privacy_spent_["epsilon"],
+        "simulated": certificate.is_simulated,
+        **{
+            name: certificate.to_json()[name]
+            for name in ("noise", "variance", "epsilon", "delta", "teachers", "certified")
+        },
+    }
+    return result, [(int(place), str(label)) for place, label in zip(asked, predicted, strict=True)]
 
 
 def _write_labels(path: Path, records: "Records", predicted: "list[tuple[int, str]]") -> None:

@@ -48,6 +48,19 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     abstain_below : answer None where the largest noisy count is below this.
     random_state : governs the split and the models; noise only when cryptography is False.
     n_jobs : processes for training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dppp import PrivateVotingClassifier
+    >>> rows = np.linspace(-1, 1, 400)[:, None]
+    >>> private = PrivateVotingClassifier(
+    ...     n_teachers=20, queries=10, cryptography=False, random_state=0
+    ... ).fit(rows, np.where(rows[:, 0] > 0, "right", "left"))
+    >>> private.predict([[-0.9], [0.9]]).tolist()
+    ['left', 'right']
+    >>> private.privacy_spent_["queries"], private.privacy_spent_["left"]
+    (2, 8)
     """
 
     def __init__(

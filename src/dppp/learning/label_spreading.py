@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from dppp.errors import InputError
+from dppp.whole_numbers import keep_whole
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,10 +37,9 @@ class Spreading:
     class_shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.neighbours < 1 or self.steps < 1 or not 0 < self.reach < 1:
-            raise InputError(
-                f"neighbours and steps must be 1 or more and reach between 0 and 1, got {self}"
-            )
+        keep_whole(self, "neighbours", "steps")
+        if not 0 < self.reach < 1:
+            raise InputError(f"reach must be between 0 and 1, both excluded, got {self.reach!r}")
         shares = self.class_shares
         if shares is not None and (min(shares, default=0) <= 0 or abs(sum(shares) - 1) > 1e-9):
             raise InputError(f"class_shares must be positive and add up to 1, got {shares}")

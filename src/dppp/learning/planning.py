@@ -37,7 +37,6 @@ from dppp.privacy.noise import (
     Noise,
     Polya,
     Skellam,
-    noise_of_all,
 )
 from dppp.privacy.trust import Trust
 
@@ -235,7 +234,7 @@ class _Planner:
         return _calibrated(name, promise, self._trust)
 
     def _outlook(self, noise: Noise, epsilon: float, queries: int) -> Outlook:
-        tally = noise_of_all(noise, self._trust.teachers)
+        tally = noise.of_teachers(self._trust.teachers)
         odds = odds_of(self._races, tally)
         return Outlook(
             epsilon=epsilon,
@@ -288,12 +287,13 @@ class _Planner:
         with a period of ten teachers, so the twenty numbers below a small one are tried as well.
         """
         noise = self._best_noise(self._promise.queries, self._promise.epsilon)
+        assert isinstance(noise, Skellam | Polya), "the two that any number of teachers can share"
 
         def is_enough(teachers: int) -> bool:
             trust = self._scaled_trust(teachers, colluders, dropouts)
             if trust is None:
                 return False
-            tally = noise_of_all(_shared_among(noise, trust.honest_shares), teachers)
+            tally = noise.shared_among(trust.honest_shares).of_teachers(teachers)
             return accuracy_of(self._votes.races(teachers), tally) >= target
 
         now = self._trust.teachers
@@ -329,14 +329,6 @@ class _Planner:
 def _calibrated(name: str, promise: Promise, trust: Trust) -> Noise:
     """Calibrate once: people change the margin or the target and ask again."""
     return calibrate_for(name, promise, trust).noise
-
-
-def _shared_among(noise: Noise, shares: int) -> Noise:
-    """The same sum in another number of shares; only these two families can be so shared."""
-    if isinstance(noise, Skellam):
-        return Skellam(share_variance=noise.variance / shares, shares=shares)
-    assert isinstance(noise, Polya)
-    return replace(noise, shares=shares)
 
 
 def _geometric_grid(last: int) -> list[int]:

@@ -18,7 +18,7 @@ from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import ListHash, QueryId
-from dppp.protocol.release import Release, choose_label, sum_of_centres
+from dppp.protocol.release import Release, choose_label
 from dppp.protocol.votes import Predict, cast_votes
 from dppp.randomness import RandomSource
 
@@ -78,5 +78,5 @@ class SimulatedFederation:
         for model in self._models:
             counts += cast_votes(model, rows, classes)
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
-        counts -= sum_of_centres(self._certificate.noise, len(self._models))
+        counts -= self._certificate.noise.sum_of_centres(len(self._models))
         return [tuple(int(count) for count in row) for row in counts]

@@ -1,9 +1,9 @@
 """A student: spend the budget on a few labels of public records, then answer for free.
 
 The querier runs this. It has public records without labels and may ask the teachers about some,
-chosen from the public pool alone; what they answer is carried to the whole pool (spreading.py), and
-any scikit-learn estimator learns from that. All of it is post-processing of what the teachers
-released: the student answers without limit at no further cost.
+chosen from the public pool alone. What they answer is carried to the whole pool
+(label_spreading.py), and any scikit-learn estimator learns from that. All of it is post-processing
+of what the teachers released: the student answers without limit at no further cost.
 """
 
 import copy
@@ -89,6 +89,17 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator_ : the student itself.
 
     A clone has the same teachers, not a copy: they are not unfitted, and there is only one budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dppp import StudentClassifier
+    >>> public = np.concatenate([np.linspace(-2, -1, 50), np.linspace(1, 2, 50)])[:, None]
+    >>> def ask(rows):  # or a fitted PrivateVotingClassifier, or a Federation
+    ...     return ["right" if row[0] > 0 else "left" for row in rows]
+    >>> student = StudentClassifier(ask, labels=10, classes=["left", "right"], random_state=0)
+    >>> student.fit(public).predict([[-1.5], [1.5]]).tolist()
+    ['left', 'right']
     """
 
     def __init__(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dppp.errors import InputError
-from dppp.learning.win_probability import ObservedVotes, require_classes
+from dppp.learning.win_probability import ObservedVotes
+from dppp.whole_numbers import require_whole
 
 _MOST_CLASSES = 10_000
 
@@ -25,7 +26,7 @@ def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -
     right = None if labels is None else _column(labels, len(cells))
     everything = [cell for row in cells for cell in row] + (right or [])
     if classes is not None:
-        require_classes(classes)
+        classes = require_whole("classes", classes, least=2)
     numbers = _class_numbers(everything)
     if numbers is None:
         numbers = _number_names(everything, len(right or []))

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dppp.errors import InputError
-from dppp.privacy.noise import Noise, Polya, pmf_of
+from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats
+from dppp.whole_numbers import keep_whole, require_whole
 
 _TAIL = 1e-15
 """Noise rarer than this, at either end, is left out: with K classes an error below K * 2e-15."""
@@ -29,11 +30,9 @@ _TAIL = 1e-15
 _POINTS_PER_DEVIATION = 10
 """Wide noise is summed at this many points in a standard deviation.
 
-The terms are smooth on that scale, and the error is below 1e-10 (tested).
+The terms are smooth on that scale, and the error is below 1e-10 (tested). Noise with a point in
+the middle is summed at every value.
 """
-
-_LEAST_SMOOTH_SHAPE = 8
-"""Pólya noise of a smaller shape has a point in the middle: there every value is summed."""
 
 _LEAST_INFLUENCE = 0.005
 """Half a per cent: what nobody would notice."""
@@ -63,7 +62,7 @@ class ExpectedMargin:
                 f"the margin must be above 0 and at most 1, got {self.margin!r}; 0.4 means that "
                 "the leading class has 40 % of the votes more than the runner-up"
             )
-        require_classes(self.classes)
+        keep_whole(self, "classes", least=2)
 
     def races(self, teachers: int) -> tuple[Race, ...]:
         """A lead between two whole numbers of votes is the one or the other, right on average."""
@@ -88,7 +87,7 @@ class ObservedVotes:
     def __post_init__(self) -> None:
         if self.counts.ndim != 2 or self.counts.shape[0] < 1:
             raise InputError("the votes hold no query; give one row a query, one column a class")
-        require_classes(self.classes)
+        require_whole("classes", self.classes, least=2)
         if np.any(self.counts < 0) or len(set(self.counts.sum(axis=1).tolist())) > 1:
             raise InputError("every teacher votes once in every query; the counts do not add up")
         labels = self.labels
@@ -184,8 +183,7 @@ class _TallyNoise:
         masses = pmf_of(noise).masses
         masses = masses[np.minimum(np.cumsum(masses), np.cumsum(masses[::-1])[::-1]) > _TAIL]
         below = np.concatenate(([0.0], np.cumsum(masses)))
-        is_pointed = isinstance(noise, Polya) and noise.shape < _LEAST_SMOOTH_SHAPE
-        stride = 1 if is_pointed else max(1, int(noise.variance**0.5 / _POINTS_PER_DEVIATION))
+        stride = 1 if noise.is_pointed else max(1, int(noise.variance**0.5 / _POINTS_PER_DEVIATION))
         return cls(masses, below, stride)
 
     def win_probability(self, leads: tuple[int, ...]) -> float:
@@ -213,9 +211,3 @@ def _tickets(others: int) -> tuple[Floats, Floats]:
     """Points and weights on [0, 1] that integrate polynomials of this degree without error."""
     points, weights = np.polynomial.legendre.leggauss(others // 2 + 1)
     return (points + 1) / 2, weights / 2
-
-
-def require_classes(classes: object) -> None:
-    """Refuse a number of classes that leaves nothing to vote on."""
-    if not isinstance(classes, int) or isinstance(classes, bool) or classes < 2:
-        raise InputError(f"classes must be a whole number, 2 or more, got {classes!r}")

@@ -24,6 +24,7 @@ from dppp.errors import InputError, UncertifiedError
 from dppp.privacy.divergence import HIGHEST_EPSILON, delta_at, require_delta, require_epsilon
 from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats
+from dppp.whole_numbers import keep_whole
 
 _STEPS_PER_DEVIATION = 96
 """Grid steps in a standard deviation of one count's loss."""
@@ -37,13 +38,18 @@ _TAIL_TRUNCATION = 1e-18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Queries answered with the same noise."""
+    """Queries answered with the same noise.
+
+    >>> from dppp import Skellam, Spending
+    >>> Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    """
 
     noise: Noise
     queries: int
 
     def __post_init__(self) -> None:
-        require_queries(self.queries)
+        keep_whole(self, "queries")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +126,13 @@ def delta_curve(spendings: Sequence[Spending], epsilons: Sequence[float]) -> lis
 
 
 def account(spendings: Sequence[Spending], delta: float) -> float:
-    """ε of everything answered, at this δ: the smallest with total_delta ≤ δ, rounded up."""
+    """ε of everything answered, at this δ: the smallest with total_delta ≤ δ, rounded up.
+
+    >>> from dppp import Skellam, Spending, account
+    >>> spent = Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    >>> round(account([spent], 1e-5), 3)
+    2.341
+    """
     require_delta(delta)
     if _is_one_query(spendings):
         only = spendings[0].noise
@@ -172,9 +184,3 @@ def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(middle) > delta else (low, middle)
     return high
-
-
-def require_queries(queries: object) -> None:
-    """Refuse a number of queries that is none."""
-    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
-        raise InputError(f"queries must be a whole number, 1 or more, got {queries!r}")

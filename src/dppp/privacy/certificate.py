@@ -5,24 +5,19 @@ Made by calibration, read by everyone who has to rely on the noise. `certified` 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from dppp.errors import InputError
-from dppp.privacy.accounting import Spending, require_queries, total_delta
+from dppp.privacy.accounting import Spending, total_delta
 from dppp.privacy.divergence import require_delta, require_epsilon
-from dppp.privacy.noise import (
-    Binomial,
-    DiscreteGaussian,
-    Noise,
-    Polya,
-    Skellam,
-    family_named,
-    noise_from_parameters,
-)
+from dppp.privacy.noise import Noise, family_named, noise_from_parameters, parameter_names
 from dppp.privacy.sampling import sampling_delta
 from dppp.privacy.trust import Trust
+from dppp.whole_numbers import keep_whole
 
 CALIBRATIONS = ("exact", "paper")
+
+Formula = tuple[tuple[str, int | float], ...]
+"""Names and values that a calibration found on its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +32,23 @@ class Promise:
     def __post_init__(self) -> None:
         require_epsilon(self.epsilon)
         require_delta(self.delta)
-        require_queries(self.queries)
-        if not isinstance(self.classes, int) or isinstance(self.classes, bool) or self.classes < 2:
-            raise InputError(f"classes must be a whole number, 2 or more, got {self.classes!r}")
+        keep_whole(self, "queries")
+        keep_whole(self, "classes", least=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What the noise of `trust.honest_shares` shares delivers against a promise."""
+    """What the noise of `trust.honest_shares` shares delivers against a promise.
+
+    >>> from dppp import calibrate
+    >>> certificate = calibrate(
+    ...     "discrete-gaussian", epsilon=1, delta=1e-3, teachers=250, calibration="paper"
+    ... )
+    >>> certificate.promise.delta, certificate.certified
+    (0.001, False)
+    >>> certificate.exact_delta > 0.99  # the counts would be published in the clear
+    True
+    """
 
     promise: Promise
     trust: Trust
@@ -52,7 +56,7 @@ class Certificate:
     calibration: str
     exact_delta: float
     sampling_delta: float
-    formula: tuple[tuple[str, int | float], ...] = ()
+    formula: Formula = ()
     """What the calibration found before dividing it into shares, by name in `to_json`.
 
     For binomial noise that is total_tosses, the n of Theorem 1 or the smallest n; whole shares make
@@ -89,7 +93,7 @@ class Certificate:
             "sampling_delta": self.sampling_delta,
             "certified": self.certified,
             "variance": self.noise.variance,
-            **family_parameters(self.noise),
+            **self.noise.report(),
             **dict(self.formula),
             **({"chosen_from": dict(self.chosen_from)} if self.chosen_from else {}),
             **({"simulated": True} if self.is_simulated else {}),
@@ -102,7 +106,7 @@ def issue_certificate(
     trust: Trust,
     *,
     calibration: str,
-    formula: tuple[tuple[str, int | float], ...] = (),
+    formula: Formula = (),
 ) -> Certificate:
     """Work out what this noise delivers against the promise."""
     return Certificate(
@@ -118,29 +122,10 @@ def issue_certificate(
     )
 
 
-def family_parameters(noise: Noise) -> dict[str, int | float]:
-    """The family's own parameters: of one share, and of the sum where that has a name."""
-    match noise:
-        case Binomial():
-            return {
-                "total_tosses": noise.total_tosses,
-                "tosses_per_teacher": noise.tosses_per_teacher,
-            }
-        case DiscreteGaussian():
-            return {"share_sigma": noise.share_sigma}
-        case Skellam():
-            return {"share_variance": noise.share_variance}
-        case Polya():
-            return {"shape": noise.shape, "share_shape": noise.share_shape, "ratio": noise.ratio}
-
-
 def noise_from_json(data: Mapping[str, object]) -> Noise:
     """The noise of a certificate that `to_json` wrote."""
     family = family_named(data.get("noise"))
-    parameters = {"noise": family.name, "shares": data.get("honest_shares")}
-    if family is Binomial:
-        parameters["total_tosses"] = data.get("sum_tosses", data.get("total_tosses"))
-    else:
-        names = {field.name for field in fields(family)} - {"shares"}
-        parameters.update({name: data.get(name) for name in names})
-    return noise_from_parameters(parameters)
+    tosses = data.get("sum_tosses", data.get("total_tosses"))  # total_tosses: before whole shares
+    given = {**data, "total_tosses": tosses, "shares": data.get("honest_shares")}
+    parameters = {name: given.get(name) for name in ("shares", *parameter_names(family))}
+    return noise_from_parameters({"noise": family.name, **parameters})

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from dppp.errors import InputError
-from dppp.privacy.noise import Noise, highest_loss, pmf_of
+from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats, Pmf
 
 SCOPES = ("joint", "single-coordinate")
@@ -29,12 +29,19 @@ HIGHEST_EPSILON = 500.0
 
 
 def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
-    """The exact δ of one release with this noise at this ε, rounded up."""
+    """The exact δ of one release with this noise at this ε, rounded up.
+
+    >>> from dppp import Binomial, delta_at
+    >>> f"{delta_at(Binomial(total_tosses=1000), 0.5):.4g}"
+    '2.505e-10'
+    >>> f"{delta_at(Binomial(total_tosses=1000), 0.5, scope='single-coordinate'):.4g}"
+    '3.489e-17'
+    """
     require_epsilon(epsilon)
     if scope not in SCOPES:
         raise InputError(f"unknown scope {scope!r}; choose one of {', '.join(SCOPES)}")
     counts_moved = 2 if scope == "joint" else 1
-    if epsilon >= counts_moved * highest_loss(noise):
+    if epsilon >= counts_moved * noise.highest_loss:
         return 0.0
     pmf = pmf_of(noise)
     return joint_delta(pmf, epsilon) if scope == "joint" else single_delta(pmf, epsilon)

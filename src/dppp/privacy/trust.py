@@ -9,19 +9,27 @@ from dataclasses import dataclass
 from typing import Self
 
 from dppp.errors import InputError
+from dppp.whole_numbers import keep_whole, require_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Numbers of teachers, of colluders among them, and of dropouts to survive."""
+    """Numbers of teachers, of colluders among them, and of dropouts to survive.
+
+    >>> from dppp import Trust
+    >>> trust = Trust.with_defaults(20)
+    >>> trust
+    Trust(teachers=20, colluders=4, dropouts=2)
+    >>> trust.honest_shares, trust.threshold, trust.ballots_needed
+    (14, 13, 18)
+    """
 
     teachers: int
     colluders: int
     dropouts: int
 
     def __post_init__(self) -> None:
-        for name in ("teachers", "colluders", "dropouts"):
-            _require_count(name, getattr(self, name))
+        keep_whole(self, "teachers", "colluders", "dropouts", least=0)
         if self.teachers < 2:
             raise InputError(
                 f"teachers must be at least 2, got {self.teachers}; one teacher alone hides nobody"
@@ -46,7 +54,7 @@ class Trust:
 
         With no colluders the promise does not hold against a teacher who also runs the aggregator.
         """
-        _require_count("teachers", teachers)
+        teachers = require_whole("teachers", teachers, least=0)
         return cls(
             teachers=teachers,
             colluders=max(1, teachers // 5) if colluders is None else colluders,
@@ -81,8 +89,3 @@ class Trust:
         advice += [f"lower colluders to {colluders}"] if colluders >= 1 else []
         fewest = self.colluders + 2 * self.dropouts + 1
         return ", ".join([*advice, f"{'or ' if advice else ''}have at least {fewest} teachers"])
-
-
-def _require_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")

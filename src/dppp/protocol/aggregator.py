@@ -46,7 +46,28 @@ from dppp.protocol.wire import decode, kind_of
 
 
 class Aggregator:
-    """All batches of one task."""
+    """All batches of one task.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> from dppp.protocol.inputs import encode_inputs
+    >>> from dppp.protocol.messages import BatchRequest, Query
+    >>> query = Query(nonce=bytes(16), input=encode_inputs([[150.0]], 1)[0])
+    >>> request = BatchRequest(task_id=parties.task.task_id, deadline=600, queries=(query,))
+    >>> output = parties.aggregator.start(request, now=0)
+    >>> [send.teacher for send in output.sends]
+    [1, 2, 3, 4]
+    """
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gmpy2 import mpz
 
 from dppp.hashing import hash_parts
-from dppp.privacy.noise import Binomial, Noise, noise_of_all
+from dppp.privacy.noise import Noise
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.task import Task
@@ -75,7 +75,7 @@ def plausible_noise(noise: Noise, ballots: int, classes: int) -> tuple[int, int]
     """
     log_tail = math.log(FALSE_ALARM_RATE / (2 * (classes + 1)))
     of_one, of_all = (
-        noise_of_all(noise, shares).reach(log_tail) + 1 for shares in (ballots, ballots * classes)
+        noise.of_teachers(shares).reach(log_tail) + 1 for shares in (ballots, ballots * classes)
     )
     return of_one, of_all + classes
 
@@ -85,16 +85,7 @@ def ballots_offset(task: Task, ballots: int) -> int:
 
     Entries are shifted by the lowest share to be non-negative.
     """
-    return sum_of_centres(task.noise, ballots) - sampling_table(task.noise).lowest * ballots
-
-
-def sum_of_centres(noise: Noise, ballots: int) -> int:
-    """What the noise shares of this many ballots add up to on average.
-
-    Binomial shares are around m/2, the others around 0. With an odd number of tosses in all, counts
-    stay half a vote too high, all alike.
-    """
-    return noise.tosses_per_teacher * ballots // 2 if isinstance(noise, Binomial) else 0
+    return task.noise.sum_of_centres(ballots) - sampling_table(task.noise).lowest * ballots
 
 
 def choose_label(

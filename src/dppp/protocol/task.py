@@ -7,7 +7,7 @@ entries and the threshold anew, and refuses a task that is uncertified or contra
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from dppp.errors import InputError, TaskError
@@ -15,17 +15,12 @@ from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
-from dppp.privacy.noise import (
-    Binomial,
-    Noise,
-    family_named,
-    noise_from_parameters,
-    require_narrow,
-)
+from dppp.privacy.noise import Noise, noise_from_numbers, parameter_names, require_narrow
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
 from dppp.protocol.messages import TaskId
 from dppp.protocol.wire import encode
+from dppp.whole_numbers import require_whole
 
 _LONGEST_NAME = 200
 _SIGNING_KEY_BYTES = 32
@@ -66,24 +61,37 @@ class NoiseTerms:
     @classmethod
     def of(cls, noise: Noise) -> Self:
         """The terms of this noise."""
-        names = _parameter_names(noise.name)
+        names = parameter_names(type(noise))
         values = tuple(float(getattr(noise, name)) for name in names)
         return cls(family=noise.name, parameters=values, shares=noise.shares)
 
     def to_noise(self) -> Noise:
         """The noise of these terms."""
-        names = _parameter_names(self.family)
-        if len(names) != len(self.parameters):
-            raise TaskError(f"{self.family} noise has the parameters {names}")
-        values: dict[str, object] = dict(zip(names, self.parameters, strict=True))
-        if self.family == Binomial.name and all(each.is_integer() for each in self.parameters):
-            values = {name: int(value) for name, value in zip(names, self.parameters, strict=True)}
-        return noise_from_parameters({"noise": self.family, "shares": self.shares, **values})
+        return noise_from_numbers(self.family, self.parameters, self.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The terms. Make one with `agree`; reading one from the wire checks all the same."""
+    """The terms. Make one with `agree`; reading one from the wire checks all the same.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> task = parties.task
+    >>> task.name, task.class_names, task.queries, len(task.task_id)
+    ('fruit', ('apple', 'pear'), 5, 32)
+    >>> task.certificate.certified
+    True
+    """
 
     KIND: ClassVar[str] = "task"
     SIZE_LIMIT: ClassVar[int] = 4 * 2**20
@@ -212,7 +220,9 @@ def agree(
         queries=certificate.promise.queries,
         noise_terms=NoiseTerms.of(certificate.noise),
         entry_bound=entry_bound(certificate.noise),
-        abstain_below=abstain_below,
+        abstain_below=None
+        if abstain_below is None
+        else require_whole("abstain_below", abstain_below, least=0),
         key_id=public.key_id,
         s=public.s,
         plaintext_bits=public.plaintext_bits,
@@ -266,7 +276,7 @@ def _check_noise(task: Task) -> None:
     _require_bearable(task, noise)
     if task.entry_bound != entry_bound(noise):
         raise TaskError(f"a ballot's entries reach {entry_bound(noise)}, not {task.entry_bound}")
-    if isinstance(noise, Binomial) and noise.total_tosses % noise.shares:
+    if not noise.has_equal_shares:
         raise TaskError("the tosses do not divide into equal shares; calibrate anew")
     few = replace(task.promise, queries=min(task.queries, _FEW_QUERIES))
     for promise in (few, task.promise):  # too little for a few is found sooner than for all
@@ -289,10 +299,6 @@ def _require_certified(certificate: Certificate) -> None:
             f"the noise is not certified: delta is {certificate.exact_delta:.3g}, promised "
             f"{certificate.promise.delta:.3g}; calibrate it with --calibration exact"
         )
-
-
-def _parameter_names(family: str) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(family_named(family)) if field.name != "shares")
 
 
 def _require_name(what: str, value: str) -> None:

@@ -56,7 +56,24 @@ from dppp.randomness import RandomSource, system_randomness
 
 
 class Teacher:
-    """Teacher `index` of a task; its place among the task's teachers, from 1."""
+    """Teacher `index` of a task; its place among the task's teachers, from 1.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> teacher = parties.teachers[3]
+    >>> teacher.index, teacher.task.name, teacher.queries_left
+    (3, 'fruit', 5)
+    """
 
     def __init__(
         self,

@@ -41,6 +41,25 @@ def verify_transcript(
     """Check a transcript; ``TranscriptError`` names the check that failed.
 
     Without `expected_task` it is checked against itself alone.
+
+    >>> from dppp import calibrate, create_federation
+    >>> from dppp.paillier.dealer import deal
+    >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
+    >>> parties = create_federation(
+    ...     name="fruit",
+    ...     class_names=["apple", "pear"],
+    ...     features=["weight"],
+    ...     certificate=promise,
+    ...     models=[lambda rows: [1] * len(rows)] * 4,
+    ...     key=key,
+    ... )
+    >>> from dppp import Federation, in_process, verify_transcript
+    >>> federation = Federation(aggregator=parties.aggregator, deliver=in_process(parties.teachers))
+    >>> data = federation.ask([[150.0]]).transcript.to_bytes()
+    >>> task_id = parties.task.task_id
+    >>> verify_transcript(data, expected_task=task_id, insecure_testing=True).checks
+    ('form', 'task', 'key', 'queries', 'endorsements', 'opening', 'labels', 'ballots')
     """
     with checking("form"):
         transcript = decode(data, Transcript)

@@ -12,7 +12,7 @@ from dppp.experiments.accuracy.encrypted import (
     win_probabilities,
 )
 from dppp.experiments.teachers.ensembles import load_ensemble
-from dppp.privacy.noise import Binomial, Polya, Skellam, noise_of_all
+from dppp.privacy.noise import Binomial, Polya, Skellam
 from dppp.privacy.sampling import sampling_table
 
 
@@ -63,7 +63,7 @@ def test_noise_of_all_teachers_passes_and_of_half_or_twice_as_many_does_not(nois
         centre = noise.tosses_per_teacher * teachers // 2 if isinstance(noise, Binomial) else 0
         return drawn.sum(axis=1) - centre
 
-    expected = noise_of_all(noise, 20)
+    expected = noise.of_teachers(20)
     assert is_likely_noise(sums(20), expected)
     assert not is_likely_noise(sums(10), expected)
     assert not is_likely_noise(sums(40), expected)

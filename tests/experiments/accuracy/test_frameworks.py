@@ -8,7 +8,6 @@ from tests.experiments.tables import made_up_votes
 from dppp.experiments.accuracy.frameworks import (
     best_certificate,
     non_private,
-    paper_noise_of_one,
     private,
     trust_of,
 )
@@ -16,6 +15,7 @@ from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Promise
 from dppp.privacy.divergence import delta_at
 from dppp.privacy.noise import FAMILIES
+from dppp.privacy.paper_calibration import paper_noise_of_one
 
 PROMISE = Promise(epsilon=0.5, delta=1e-3, queries=1, classes=2)
 
@@ -81,6 +81,6 @@ def test_the_best_family_has_the_least_variance_of_the_certified():
 
 
 def test_all_the_noise_at_one_teacher_is_theorem_1s():
-    noise = paper_noise_of_one("binomial", PROMISE)
+    noise = paper_noise_of_one("binomial", PROMISE.epsilon, PROMISE.delta)
     assert noise.variance == pytest.approx(2 * 25 * 7.600902 / 4, rel=1e-2)
     assert delta_at(noise, 0.5) <= 1e-3

@@ -18,7 +18,7 @@ from dppp.experiments.accuracy.mechanisms import (
 )
 from dppp.experiments.teachers.stored_votes import NO_VOTE, tally
 from dppp.privacy.calibration import calibrate
-from dppp.privacy.noise import Binomial, DiscreteGaussian, Polya, Skellam, noise_of_all
+from dppp.privacy.noise import Binomial, DiscreteGaussian, Polya, Skellam
 from dppp.privacy.paper_bounds import analytic_gaussian_sigma
 from dppp.privacy.sampling import sampling_table
 
@@ -43,7 +43,7 @@ def moments(noise):
 def test_the_table_has_the_variance_of_all_shares_not_of_the_honest(noise):
     mean, variance = moments(TallyNoise.of(noise, 30))
     assert abs(mean) < 1e-6
-    assert variance == pytest.approx(noise_of_all(noise, 30).variance, rel=1e-9)
+    assert variance == pytest.approx(noise.of_teachers(30).variance, rel=1e-9)
     assert variance == pytest.approx(1.5 * noise.variance, rel=1e-9)
 
 
@@ -115,7 +115,7 @@ def test_accuracy_under_noise_is_what_equation_w1_says(noise):
     votes = made_up_votes(teachers=30, records=4000, classes=3, right=0.35)
     release, random = noisy_plurality(votes, noise), np.random.default_rng(3)
     right = np.array([(release(random) == votes.truth).mean() for _ in range(5)]).mean()
-    wins = win_probabilities(votes, noise_of_all(noise, 30))
+    wins = win_probabilities(votes, noise.of_teachers(30))
     error = math.sqrt(float((wins * (1 - wins)).sum())) / len(wins) / math.sqrt(5)
     assert abs(right - wins.mean()) < 6 * error
 

@@ -24,7 +24,7 @@ from dppp.experiments.accuracy.curve_comparison import (
     spread_of,
 )
 from dppp.experiments.accuracy.curves import Row
-from dppp.experiments.accuracy.frameworks import PAPER_FAMILIES
+from dppp.privacy.paper_calibration import PAPER_FAMILIES
 
 SLIGHTLY = 0.05
 COMPARABLE_FROM_EPSILON = 0.05

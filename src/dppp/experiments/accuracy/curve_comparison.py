@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from dppp.errors import InputError
 from dppp.experiments.accuracy.curves import Row
-from dppp.experiments.accuracy.frameworks import PAPER_FAMILIES
 from dppp.experiments.teachers.stored_votes import StoredVotes
+from dppp.privacy.paper_calibration import PAPER_FAMILIES
 
 COMPARABLE = 0.02
 """Points of accuracy, over 100; the paper does not say what it means by the word."""

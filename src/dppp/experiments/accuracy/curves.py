@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dppp.errors import InputError
 from dppp.experiments.accuracy.frameworks import Framework, non_private, private
 from dppp.experiments.teachers.stored_votes import StoredVotes
+from dppp.whole_numbers import require_whole
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 DELTAS = (1e-5, 1e-4, 1e-3, 1e-2)
@@ -89,8 +89,7 @@ def _accuracy_at(
     seed: int,
     report: OnProgress,
 ) -> list[Row]:
-    if repetitions < 1:
-        raise InputError(f"repetitions must be 1 or more, got {repetitions}")
+    require_whole("repetitions", repetitions)
     rows = [measure(votes, each, repetitions, seed) for each in non_private(votes)]
     for done, (epsilon, delta) in enumerate(points):
         report(done, len(points))

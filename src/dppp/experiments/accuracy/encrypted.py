@@ -26,7 +26,7 @@ from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
-from dppp.privacy.noise import Noise, noise_of_all, pmf_of
+from dppp.privacy.noise import Noise, pmf_of
 from dppp.protocol.release import Release
 
 FALSE_ALARM = 1e-6
@@ -76,7 +76,7 @@ def run_encrypted(
     right = int((labels == np.tile(votes.truth, repetitions)).sum())
     released = np.array([answer.counts for answer in answers])
     noise = released - np.tile(votes.counts, (repetitions, 1))
-    drawn = noise_of_all(certificate.noise, votes.teachers)
+    drawn = certificate.noise.of_teachers(votes.teachers)
     wins = np.tile(win_probabilities(votes, drawn), repetitions)
     return EncryptedPoint(
         dataset=votes.dataset,

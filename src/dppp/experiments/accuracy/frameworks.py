@@ -14,13 +14,12 @@ from dppp.experiments.teachers.stored_votes import StoredVotes
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.divergence import delta_at
-from dppp.privacy.noise import FAMILIES, Binomial, DiscreteGaussian, Noise
-from dppp.privacy.paper_bounds import analytic_gaussian_sigma, theorem_1_tosses
+from dppp.privacy.noise import FAMILIES
+from dppp.privacy.paper_calibration import PAPER_FAMILIES, paper_noise_of_one
 from dppp.privacy.trust import Trust
 
 HONEST_FRACTIONS = (Fraction(1), Fraction(2, 3))
 """The paper's γ."""
-PAPER_FAMILIES = (Binomial.name, DiscreteGaussian.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,14 +76,6 @@ def private(votes: StoredVotes, epsilon: float, delta: float) -> Iterator[Framew
         yield from _dppp(votes, promise, honest_fraction)
 
 
-def paper_noise_of_one(family: str, promise: Promise) -> Noise:
-    """All the noise of Theorem 1 or 2 at a single teacher, as the paper has LDP and standalone."""
-    if family == Binomial.name:
-        return Binomial(total_tosses=theorem_1_tosses(promise.epsilon, promise.delta))
-    sigma = analytic_gaussian_sigma(promise.epsilon, promise.delta, 1.0)
-    return DiscreteGaussian(share_sigma=sigma)
-
-
 def best_certificate(promise: Promise, trust: Trust) -> Certificate:
     """The certified family of the least variance."""
     certificates = [calibrate_for(family, promise, trust) for family in FAMILIES]
@@ -93,7 +84,7 @@ def best_certificate(promise: Promise, trust: Trust) -> Certificate:
 
 def _local(votes: StoredVotes, promise: Promise) -> Iterator[Framework]:
     for family in PAPER_FAMILIES:
-        noise = paper_noise_of_one(family, promise)
+        noise = paper_noise_of_one(family, promise.epsilon, promise.delta)
         certified = delta_at(noise, promise.epsilon) <= promise.delta
         for framework, release in (
             ("ldp", mechanisms.noisy_plurality(votes, noise)),

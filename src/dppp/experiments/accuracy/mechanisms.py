@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from dppp.experiments.teachers.stored_votes import Counts, Labels, StoredVotes
 from dppp.learning.win_probability import Race, accuracy_of
-from dppp.privacy.noise import Noise, noise_of_all, pmf_of
-from dppp.protocol.release import sum_of_centres
+from dppp.privacy.noise import Noise, pmf_of
 
 _CELLS = 1 << 16
 
@@ -36,11 +35,11 @@ class TallyNoise:
     @classmethod
     def of(cls, noise: Noise, teachers: int) -> "TallyNoise":
         """All the teachers add a share of this noise, however many it was sized for."""
-        masses = pmf_of(noise_of_all(noise, teachers))
+        masses = pmf_of(noise.of_teachers(teachers))
         cumulative = np.cumsum(masses.masses)
         cumulative = cumulative[:-1] / cumulative[-1]
         return cls(
-            first=masses.first - sum_of_centres(noise, teachers),
+            first=masses.first - noise.sum_of_centres(teachers),
             cumulative=cumulative,
             guide=np.searchsorted(cumulative, np.arange(_CELLS + 1) / _CELLS, side="right"),
         )

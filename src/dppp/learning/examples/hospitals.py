@@ -17,7 +17,7 @@ from dppp.learning.estimator import train_teacher
 from dppp.learning.examples.local_models import hold_out_and_deal, table_model
 from dppp.learning.votes import count_votes
 from dppp.learning.win_probability import Race, accuracy_of, accuracy_without_noise
-from dppp.privacy.noise import Noise, noise_of_all
+from dppp.privacy.noise import Noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +107,7 @@ def expected_accuracy(hospitals: Hospitals, noise: Noise) -> float:
 
     Computed from votes in the clear: only where, as here, the records are no secret.
     """
-    tally_noise = noise_of_all(noise, len(hospitals.models))
+    tally_noise = noise.of_teachers(len(hospitals.models))
     return accuracy_of(_races(hospitals, len(hospitals.patients)), tally_noise)
 
 

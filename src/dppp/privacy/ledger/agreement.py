@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dppp.errors import InputError, UncertifiedError
-from dppp.privacy.accounting import Spending, account, require_queries, total_delta
+from dppp.privacy.accounting import Spending, account, total_delta
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.records import Reservation, ReservedTask, canonical_json
 from dppp.privacy.noise import Noise, noise_to_parameters
 from dppp.privacy.sampling import sampling_delta
+from dppp.whole_numbers import keep_whole
 
 _SAMPLING_RESERVE = 2.0**-40
 """Part of δ that `joint_epsilon` leaves for sampling, which is far smaller."""
@@ -32,7 +33,7 @@ class AgreedTask:
     classes: int
 
     def __post_init__(self) -> None:
-        require_queries(self.queries)
+        keep_whole(self, "queries")
 
     @classmethod
     def certified_by(cls, certificate: Certificate, *, task_id: bytes) -> "AgreedTask":

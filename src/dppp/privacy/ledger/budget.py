@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Self
 
 from dppp.errors import InputError
+from dppp.whole_numbers import keep_whole
 
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**30
@@ -25,10 +26,7 @@ class Budget:
     delta_units: int
 
     def __post_init__(self) -> None:
-        for name in ("epsilon_units", "delta_units"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
+        keep_whole(self, "epsilon_units", "delta_units", least=0)
 
     @classmethod
     def cost(cls, *, epsilon: float, delta: float) -> Self:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dppp.errors import InputError
 from dppp.privacy.ledger.budget import Budget
-from dppp.privacy.noise import require_whole
+from dppp.whole_numbers import keep_whole
 
 FORMAT = 1
 
@@ -65,8 +65,7 @@ class ReservedTask:
 
     def __post_init__(self) -> None:
         _require_id("task id", self.task_id)
-        require_whole("queries", self.queries)
-        require_whole("classes", self.classes)
+        keep_whole(self, "queries", "classes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

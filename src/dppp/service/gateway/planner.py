@@ -11,8 +11,8 @@ from dppp.errors import InputError
 from dppp.learning.win_probability import ExpectedMargin, accuracy_of, accuracy_without_noise
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
-from dppp.privacy.noise import Binomial, DiscreteGaussian, noise_of_all
-from dppp.privacy.paper_bounds import analytic_gaussian_sigma, theorem_1_tosses
+from dppp.privacy.paper_bounds import analytic_gaussian_sigma
+from dppp.privacy.paper_calibration import paper_noise_of_one
 from dppp.privacy.trust import Trust
 from dppp.service.gateway.schemas import PlannedNoise, PlanQuestion
 
@@ -51,17 +51,13 @@ def _variance_to_expect(question: PlanQuestion) -> float:
         sensitivity = math.sqrt(2 * question.queries)
         return analytic_gaussian_sigma(question.epsilon, question.delta, sensitivity) ** 2
     epsilon, delta = question.epsilon / question.queries, question.delta / question.queries
-    if question.noise == Binomial.name:
-        return theorem_1_tosses(epsilon, delta) / 4
-    if question.noise == DiscreteGaussian.name:
-        return analytic_gaussian_sigma(epsilon, delta, 1.0) ** 2
-    raise InputError(f"the paper has no calibration for {question.noise} noise; use exact")
+    return paper_noise_of_one(question.noise, epsilon, delta).variance
 
 
 def _worked_out(certificate: Certificate, margin: ExpectedMargin) -> PlannedNoise:
     trust = certificate.trust
     races = margin.races(trust.teachers)
-    tally = noise_of_all(certificate.noise, trust.teachers)
+    tally = certificate.noise.of_teachers(trust.teachers)
     return PlannedNoise(
         noise=certificate.noise.name,
         calibration=certificate.calibration,

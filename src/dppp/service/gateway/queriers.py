@@ -10,7 +10,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dppp.errors import InputError, TranscriptsNotAllowed
+from dppp.errors import TranscriptsNotAllowed
+from dppp.whole_numbers import require_whole
 
 TOKEN_BYTES = 32
 
@@ -28,10 +29,7 @@ class Querier:
     transcripts: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.queries) is not int or self.queries < 1:
-            raise InputError(
-                f"{self.name} may spend {self.queries} queries; an allowance is at least 1"
-            )
+        require_whole(f"what {self.name} may spend", self.queries)
 
     def require_transcripts(self) -> None:
         """Full transcripts are for auditors: a key that is lost later would open the ballots."""
