@@ -12,7 +12,14 @@ import typer
 from rich.console import Console
 
 from dppp.cli.optional_packages import require_service
-from dppp.cli.options import JsonOption
+from dppp.cli.options import (
+    ColludersOption,
+    DeltaOption,
+    DropoutsOption,
+    EpsilonOption,
+    JsonOption,
+    QueriesOption,
+)
 from dppp.cli.terminal import emit, say
 from dppp.errors import InputError
 
@@ -37,20 +44,15 @@ def init(
     class_names: Annotated[
         list[str], typer.Option("--class", help="A class to vote on; repeat it.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Total ε, greater than 0.")],
-    delta: Annotated[float, typer.Option(help="Total δ, between 0 and 1.")],
-    queries: Annotated[int, typer.Option(help="Queries that the total covers.")],
+    epsilon: EpsilonOption,
+    delta: DeltaOption,
+    queries: QueriesOption,
     feature: Annotated[list[str] | None, typer.Option(help="A feature; repeat it.")] = None,
     features_from: Annotated[
         Path | None, typer.Option(help="A CSV file whose header names the features.")
     ] = None,
-    colluders: Annotated[
-        int | None,
-        typer.Option(help="Teachers who may collude. (default: teachers // 5, at least 1)"),
-    ] = None,
-    dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
-    ] = None,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     noise: Annotated[
         str, typer.Option(help="auto (least variance) or one of the four families.")
     ] = "auto",
@@ -206,12 +208,15 @@ def setup(
         listen=listen,
         ledger=_ledger_files(ledger, head),
     )
-    result = {
-        "home": str(home),
+    result = {"home": str(home), "federation_hash": compared.hex(), **_describe_set_up(done)}
+    emit(result, as_json=as_json, show=lambda console: say(console, *_set_up_lines(done)))
+
+
+def _describe_set_up(done: "SetUp") -> dict[str, object]:
+    return {
         "role": done.role.value,
         "name": done.name,
         "index": done.index,
-        "federation_hash": compared.hex(),
         "checked": list(done.checked),
         "configuration": str(done.configuration),
         "certificate_valid_until": done.valid_until.isoformat(),
@@ -219,17 +224,15 @@ def setup(
         "head": None if done.ledger is None else str(done.ledger.head),
     }
 
-    def show(console: Console) -> None:
-        say(
-            console,
-            *(f"checked: {check}" for check in done.checked),
-            "",
-            f"configuration  {done.configuration}   read it, and change what is yours",
-            f"certificate    valid until {done.valid_until:%Y-%m-%d}",
-            *_about_ledger(done),
-        )
 
-    emit(result, as_json=as_json, show=show)
+def _set_up_lines(done: "SetUp") -> list[str]:
+    return [
+        *(f"checked: {check}" for check in done.checked),
+        "",
+        f"configuration  {done.configuration}   read it, and change what is yours",
+        f"certificate    valid until {done.valid_until:%Y-%m-%d}",
+        *_about_ledger(done),
+    ]
 
 
 def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":

@@ -83,17 +83,21 @@ def query(
             _say_unsigned(unsigned, out)
         budget = connection.budget()
     result = {
-        "rows": len(labelled),
-        "abstained": sum(each.label is None for each in labelled),
         "out": str(out),
-        "receipts": None if receipts is None else str(receipts),
-        "transcripts": None if transcripts is None else str(transcripts),
-        "in_receipts": sum(is_signed),
-        "is_verified": keep.task_id is not None,
-        "flagged": sum(each.is_flagged for each in labelled),
+        **_count(labelled, is_signed),
+        **keep.describe(),
         "budget": budget,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, result, budget))
+
+
+def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:
+    return {
+        "rows": len(labelled),
+        "abstained": sum(each.label is None for each in labelled),
+        "in_receipts": sum(is_signed),
+        "flagged": sum(each.is_flagged for each in labelled),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,14 @@ class _Keep:
     receipts: Path | None
     transcripts: Path | None
     task_id: "TaskId | None"
+
+    def describe(self) -> dict[str, object]:
+        """Where it is kept, and whether it was checked against a task."""
+        return {
+            "receipts": None if self.receipts is None else str(self.receipts),
+            "transcripts": None if self.transcripts is None else str(self.transcripts),
+            "is_verified": self.task_id is not None,
+        }
 
     def take(
         self,
