@@ -42,14 +42,14 @@ def bench(
     modulus_bits: Annotated[int, typer.Option(help="Length of the modulus.")] = (
         DEFAULT_MODULUS_BITS
     ),
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s.")] = 4,
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
     labels: Annotated[int, typer.Option(help="How many labels in the batch.")] = 500,
     slot_bits: Annotated[
         int, typer.Option(help="Bits of the largest possible sum in a slot.")
     ] = DEFAULT_SLOT_BITS,
     steps: Annotated[bool, typer.Option("--steps", help="Also measure each step.")] = False,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Also install and measure other packages.")
+        bool, typer.Option("--peers", help="Also install other packages, and measure them.")
     ] = False,
     federation: Annotated[
         bool, typer.Option("--federation", help="Also run a whole embedded federation.")
@@ -66,7 +66,7 @@ def bench(
     ] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a batch from ballots to counts; sums are checked, times are processor times."""
+    """Measure the processor time of a batch from ballots to counts, and check its sums."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)

@@ -40,26 +40,33 @@ def init(
     *,
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the federation is called.")],
-    data_id: Annotated[str, typer.Option(help="What the teachers call the data asked about.")],
+    data_id: Annotated[
+        str, typer.Option(help="What the teachers call the data that their models learned from.")
+    ],
     class_names: Annotated[
-        list[str], typer.Option("--class", help="A class to vote on; repeat it.")
+        list[str], typer.Option("--class", help="A class to vote on; give one per class.")
     ],
     epsilon: EpsilonOption,
     delta: DeltaOption,
     queries: QueriesOption,
-    feature: Annotated[list[str] | None, typer.Option(help="A feature; repeat it.")] = None,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A feature; give one per feature.")
+    ] = None,
     features_from: Annotated[
         Path | None, typer.Option(help="A CSV file whose header names the features.")
     ] = None,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
     noise: Annotated[
-        str, typer.Option(help="auto (least variance) or one of the four families.")
+        str,
+        typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
     ] = "auto",
-    modulus_bits: Annotated[int, typer.Option(help="2048 or 3072.")] = 2048,
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s.")] = 4,
+    modulus_bits: Annotated[
+        int, typer.Option(help="Length of the key's modulus, 2048 or 3072.")
+    ] = 2048,
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
     abstain_below: Annotated[
-        int | None, typer.Option(help="Give no label below so many votes.")
+        int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -103,14 +110,14 @@ def join(
     *,
     home: Annotated[Path, typer.Argument(help="A new folder for the keys.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the organisation is called.")],
-    role: Annotated[RoleName, typer.Option(help="What it is.")] = RoleName.TEACHER,
+    role: Annotated[RoleName, typer.Option(help="What the organisation does.")] = RoleName.TEACHER,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Broker: a name or address by which it is reached; repeat it."),
+        typer.Option(help="Broker: a name or address where it is reached; may be repeated."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: make the own keys, which stay at home, and a request to join."""
+    """Every organisation: make its keys, which never leave it, and a request to join."""
     require_service()
     from dppp.service.ceremony.home import REQUEST, make_home  # noqa: PLC0415
     from dppp.service.ceremony.identity import Role  # noqa: PLC0415
@@ -140,7 +147,7 @@ def join(
 def collect(
     *,
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
-    requests: Annotated[list[Path], typer.Argument(help="Join requests.", show_default=False)],
+    requests: Annotated[list[Path], typer.Argument(help="The join requests.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
     """Coordinator: check join requests and keep them."""
@@ -166,27 +173,33 @@ def collect(
 
 def setup(
     *,
-    home: Annotated[Path, typer.Argument(help="The folder of `dppp join`.", show_default=False)],
+    home: Annotated[
+        Path, typer.Argument(help="The home folder that `dppp join` made.", show_default=False)
+    ],
     federation: Annotated[Path, typer.Option(help="The federation file from the dealer.")],
-    share: Annotated[Path | None, typer.Option(help="Teacher: the own sealed share.")] = None,
+    share: Annotated[
+        Path | None, typer.Option(help="Teacher: its sealed share from the dealer.")
+    ] = None,
     expected_hash: Annotated[
-        str | None, typer.Option("--hash", help="The federation hash that all compared.")
+        str | None, typer.Option("--hash", help="The federation hash, as all members compared it.")
     ] = None,
     server: Annotated[
         list[str] | None,
-        typer.Option(help="Where the broker is; repeat it. (default: its hosts, port 4222)"),
+        typer.Option(help="Where the broker is; may be repeated. (default: its hosts, port 4222)"),
     ] = None,
-    listen: Annotated[str, typer.Option(help="Broker: where to listen.")] = "0.0.0.0:4222",
+    listen: Annotated[
+        str, typer.Option(help="Broker: the address and port to listen on.")
+    ] = "0.0.0.0:4222",
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Teacher: the ledger. (default: the only one of this machine and user)"),
+        typer.Option(help="Teacher: the ledger. (default: one for this machine and user)"),
     ] = None,
     head: Annotated[
         Path | None, typer.Option(help="Teacher: the file that remembers the ledger's head.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: check what the dealer sent, and take it into the home."""
+    """Every organisation: check what the dealer sent, and add it to the home folder."""
     require_service()
     from dppp.service.ceremony.federation_file import read_federation, read_hash  # noqa: PLC0415
     from dppp.service.ceremony.home import Home  # noqa: PLC0415

@@ -33,32 +33,43 @@ def query(
     *,
     gateway: Annotated[str, typer.Option(help="The gateway, as https://host:port.")],
     rows: Annotated[
-        Path, typer.Option("--input", help="A CSV file with a header; other columns are kept out.")
+        Path,
+        typer.Option(
+            "--input",
+            help="A CSV file with a header. Columns that the task does not name are not sent.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="A CSV file for the labels and counts.")],
     token_file: Annotated[
-        Path | None, typer.Option(help=f"Your token; else the variable {TOKEN_VARIABLE}.")
+        Path | None,
+        typer.Option(help=f"A file with your token. (default: the variable {TOKEN_VARIABLE})"),
     ] = None,
     receipts: Annotated[
         Path | None, typer.Option(help="A folder for the receipts, for dppp verify.")
     ] = None,
     transcripts: Annotated[
         Path | None,
-        typer.Option(help="A folder for transcripts, for dppp verify; for auditors' tokens."),
+        typer.Option(
+            help="A folder for full transcripts, for dppp verify; needs an auditor's token."
+        ),
     ] = None,
     task_id: Annotated[
         str | None,
         typer.Option(
-            "--task", help="The task's id, as a teacher told you; every receipt is checked by it."
+            "--task",
+            help="The task's id, as a teacher told you; every receipt is checked against it.",
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Rows in one batch.", min=1)] = 1_000,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Ask anew about rows released before, at a charge.")
+        bool,
+        typer.Option(
+            "--fresh", help="Ask again about rows that have labels already; this costs budget."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
+    """Get labels for the rows of a file. If it is stopped, the same command goes on from there."""
     require_service()
     from dppp.service.querier.connection import GatewayConnection  # noqa: PLC0415
 

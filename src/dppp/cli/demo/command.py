@@ -69,12 +69,19 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Six patients in one batch, and no picture.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for transcripts and picture.")] = Path("out"),
-    web: Annotated[bool, typer.Option("--web", help="Serve the page until Ctrl-C.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="A folder for the ledger, transcripts and picture.")
+    ] = Path("out"),
+    web: Annotated[bool, typer.Option("--web", help="Serve a page instead, until Ctrl-C.")] = False,
     data: Annotated[
-        str, typer.Option(help="For --web: breast-cancer or digits.")
+        str, typer.Option(help="For --web: the records, breast-cancer or digits.")
     ] = "breast-cancer",
-    port: Annotated[int, typer.Option(help="For --web: 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="For --web: the port to listen on; 0 takes any free one.", min=0, max=65535
+        ),
+    ] = 0,
     browser: Annotated[bool, typer.Option(help="For --web: open a browser.")] = True,
     as_json: JsonOption = False,
 ) -> None:
