@@ -39,10 +39,10 @@ soak: .venv/ready
 	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/page/test_hour.py
 
-# Half of what the tests need, so that a newcomer waits less.
+# What the README goes on with: less than the tests need, so that a newcomer waits less.
 .venv/demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[experiments]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[service,experiments]'
 	touch $@
 
 .venv/ready: pyproject.toml constraints.txt

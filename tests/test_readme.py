@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 USAGE = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
 PYTHON = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
 SHOWN = re.compile(r"```python\n(.*?)```\s+```\n(.*?)```", flags=re.DOTALL)
@@ -34,6 +35,15 @@ def test_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("block", PYTHON.findall(USAGE))
 def test_a_block_of_the_usage_page_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(block, capsys)
+
+
+def test_make_demo_installs_what_the_readme_goes_on_with() -> None:
+    """Each line after `make demo` needs one of these extras."""
+    made = re.search(r"^\.venv/demo:.*?'\.\[([\w,]+)\]'", MAKEFILE, flags=re.DOTALL | re.MULTILINE)
+    named = re.search(r"pip install -c constraints\.txt '\.\[([\w,]+)\]'", README)
+    assert made is not None
+    assert named is not None
+    assert set(made[1].split(",")) == set(named[1].split(",")) == {"service", "experiments"}
 
 
 def test_the_examples_are_there() -> None:

@@ -51,11 +51,13 @@ def certify(
     honest_shares: SharesOption = 1,
     queries: QueriesOption = 1,
     classes: ClassesOption = 10,
-    delta: Annotated[float | None, typer.Option(help="A promise to hold it against.")] = None,
-    scope: Annotated[str, typer.Option(help="joint or single-coordinate.")] = "joint",
+    delta: Annotated[float | None, typer.Option(help="A promised δ to compare with.")] = None,
+    scope: Annotated[
+        str, typer.Option(help="joint (all classes), or single-coordinate as in the paper.")
+    ] = "joint",
     as_json: JsonOption = False,
 ) -> None:
-    """What δ does this noise really have at this ε?"""
+    """Work out which δ this noise really has at this ε."""
     from dppp.privacy.accounting import Spending, total_delta  # noqa: PLC0415
     from dppp.privacy.divergence import delta_at, require_delta  # noqa: PLC0415
     from dppp.privacy.sampling import sampling_delta  # noqa: PLC0415
@@ -94,7 +96,9 @@ def certify(
 def account(
     *,
     delta: DeltaOption,
-    noise: Annotated[str | None, typer.Option(help="One of the four families.")] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="binomial, discrete-gaussian, skellam or polya.")
+    ] = None,
     total_tosses: TossesOption = None,
     share_sigma: SigmaOption = None,
     variance: VarianceOption = None,
@@ -110,7 +114,7 @@ def account(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What ε have these answers cost, at this δ?"""
+    """Work out which ε these answers have cost, at this δ."""
     from dppp.privacy.accounting import Spending  # noqa: PLC0415
     from dppp.privacy.accounting import account as total_epsilon  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit
 
-app = typer.Typer(help="An aggregator: run it, make tokens for queriers.")
+app = typer.Typer(help="Run an aggregator, and make tokens for queriers.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.toml.")]
 

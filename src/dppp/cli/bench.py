@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -42,14 +42,14 @@ def bench(
     modulus_bits: Annotated[int, typer.Option(help="Length of the modulus.")] = (
         DEFAULT_MODULUS_BITS
     ),
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s.")] = 4,
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
     labels: Annotated[int, typer.Option(help="How many labels in the batch.")] = 500,
     slot_bits: Annotated[
         int, typer.Option(help="Bits of the largest possible sum in a slot.")
     ] = DEFAULT_SLOT_BITS,
     steps: Annotated[bool, typer.Option("--steps", help="Also measure each step.")] = False,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Also install and measure other packages.")
+        bool, typer.Option("--peers", help="Also install other packages, and measure them.")
     ] = False,
     federation: Annotated[
         bool, typer.Option("--federation", help="Also run a whole embedded federation.")
@@ -66,18 +66,11 @@ def bench(
     ] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a batch from ballots to counts; sums are checked, times are processor times."""
+    """Measure the processor time of a batch from ballots to counts, and check its sums."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)
         return
-    from dppp.benchmarks.report import (  # noqa: PLC0415
-        measure_federation,
-        measure_sampling,
-        run_benchmark,
-    )
-    from dppp.benchmarks.steps import plot_steps  # noqa: PLC0415
-
     workload = Workload(
         teachers=teachers,
         classes=classes,
@@ -86,22 +79,45 @@ def bench(
         labels=labels,
         slot_bits=slot_bits,
     )
+    result = _bench_here(
+        workload, with_steps=steps, with_peers=peers, with_federation=federation, plot=plot
+    )
+    emit(result, as_json=as_json, show=lambda console: _show(console, result))
+
+
+def _bench_here(
+    workload: Workload,
+    *,
+    with_steps: bool,
+    with_peers: bool,
+    with_federation: bool,
+    plot: Path | None,
+) -> dict[str, Any]:
+    """All that is measured in this process."""
+    from dppp.benchmarks.report import (  # noqa: PLC0415
+        measure_federation,
+        measure_sampling,
+        run_benchmark,
+    )
+    from dppp.benchmarks.steps import plot_steps  # noqa: PLC0415
+
     check_terms(
-        teachers=teachers,
+        teachers=workload.teachers,
         threshold=workload.threshold,
-        modulus_bits=modulus_bits,
-        s=s,
+        modulus_bits=workload.modulus_bits,
+        s=workload.s,
         insecure_testing=True,
     )
     if plot is not None and not plot.parent.is_dir():
         raise InputError(f"there is no folder {plot.parent} for the plot; make it first")
-    result = run_benchmark(workload, with_steps=steps or plot is not None, with_peers=peers)
+    is_stepwise = with_steps or plot is not None
+    result = run_benchmark(workload, with_steps=is_stepwise, with_peers=with_peers)
     result |= measure_sampling()
-    if federation:
+    if with_federation:
         result |= measure_federation(workload)
     if plot is not None:
         plot_steps(result, plot)
-    emit(result, as_json=as_json, show=lambda console: _show(console, result))
+    return result
 
 
 def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None:

@@ -35,22 +35,25 @@ def calibrate(
     delta: DeltaOption,
     teachers: Annotated[int, typer.Option(help="Teachers who vote.")],
     noise: Annotated[
-        str, typer.Option(help="auto (least variance) or one of the four families.")
+        str,
+        typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
     ] = "auto",
     queries: QueriesOption = 1,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
     classes: ClassesOption = 10,
-    calibration: Annotated[str, typer.Option(help="exact or paper.")] = "exact",
+    calibration: Annotated[
+        str, typer.Option(help="exact, or paper for the formulas of the paper.")
+    ] = "exact",
     compare: Annotated[
-        bool, typer.Option("--compare", help="All families by both calibrations.")
+        bool, typer.Option("--compare", help="Compare all families, by both calibrations.")
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw δ(ε), promised against delivered, to this file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How much noise for this promise?"""
+    """Work out how much noise a promise needs."""
     from dppp.privacy import calibration as calibrations  # noqa: PLC0415
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
     from dppp.privacy.trust import Trust  # noqa: PLC0415
@@ -88,7 +91,7 @@ def show_certificate(console: Console, certificate: "Certificate") -> None:
         table.add_row("why this one", f"least variance of {others}")
     table.add_row(
         f"{trust.honest_shares} honest shares",
-        f"variance {noise.variance:,.6g} a class, σ = {math.sqrt(noise.variance):,.4g} votes",
+        f"variance {noise.variance:,.6g} per class, σ = {math.sqrt(noise.variance):,.4g} votes",
     )
     table.add_row(
         "who is trusted",
@@ -148,7 +151,7 @@ def _verdict(certificate: "Certificate") -> str:
 
 
 def _draw_promised_against_delivered(certificates: "list[Certificate]", path: Path) -> None:
-    """One curve a certificate; dashed where the promise, marked by a star, is not kept."""
+    """One curve per certificate; dashed where the promise, marked by a star, is not kept."""
     import numpy as np  # noqa: PLC0415
 
     from dppp.privacy.accounting import Spending, delta_curve  # noqa: PLC0415

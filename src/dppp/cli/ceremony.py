@@ -12,7 +12,14 @@ import typer
 from rich.console import Console
 
 from dppp.cli.optional_packages import require_service
-from dppp.cli.options import JsonOption
+from dppp.cli.options import (
+    ColludersOption,
+    DeltaOption,
+    DropoutsOption,
+    EpsilonOption,
+    JsonOption,
+    QueriesOption,
+)
 from dppp.cli.terminal import emit, say
 from dppp.errors import InputError
 
@@ -33,31 +40,33 @@ def init(
     *,
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the federation is called.")],
-    data_id: Annotated[str, typer.Option(help="What the teachers call the data asked about.")],
-    class_names: Annotated[
-        list[str], typer.Option("--class", help="A class to vote on; repeat it.")
+    data_id: Annotated[
+        str, typer.Option(help="What the teachers call the data that their models learned from.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Total ε, greater than 0.")],
-    delta: Annotated[float, typer.Option(help="Total δ, between 0 and 1.")],
-    queries: Annotated[int, typer.Option(help="Queries that the total covers.")],
-    feature: Annotated[list[str] | None, typer.Option(help="A feature; repeat it.")] = None,
+    class_names: Annotated[
+        list[str], typer.Option("--class", help="A class to vote on; give one per class.")
+    ],
+    epsilon: EpsilonOption,
+    delta: DeltaOption,
+    queries: QueriesOption,
+    feature: Annotated[
+        list[str] | None, typer.Option(help="A feature; give one per feature.")
+    ] = None,
     features_from: Annotated[
         Path | None, typer.Option(help="A CSV file whose header names the features.")
     ] = None,
-    colluders: Annotated[
-        int | None,
-        typer.Option(help="Teachers who may collude. (default: teachers // 5, at least 1)"),
-    ] = None,
-    dropouts: Annotated[
-        int | None, typer.Option(help="Teachers who may vanish. (default: teachers // 10)")
-    ] = None,
+    colluders: ColludersOption = None,
+    dropouts: DropoutsOption = None,
     noise: Annotated[
-        str, typer.Option(help="auto (least variance) or one of the four families.")
+        str,
+        typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
     ] = "auto",
-    modulus_bits: Annotated[int, typer.Option(help="2048 or 3072.")] = 2048,
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s.")] = 4,
+    modulus_bits: Annotated[
+        int, typer.Option(help="Length of the key's modulus, 2048 or 3072.")
+    ] = 2048,
+    s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
     abstain_below: Annotated[
-        int | None, typer.Option(help="Give no label below so many votes.")
+        int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,14 +110,14 @@ def join(
     *,
     home: Annotated[Path, typer.Argument(help="A new folder for the keys.", show_default=False)],
     name: Annotated[str, typer.Option(help="What the organisation is called.")],
-    role: Annotated[RoleName, typer.Option(help="What it is.")] = RoleName.TEACHER,
+    role: Annotated[RoleName, typer.Option(help="What the organisation does.")] = RoleName.TEACHER,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Broker: a name or address by which it is reached; repeat it."),
+        typer.Option(help="Broker: a name or address where it is reached; may be repeated."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: make the own keys, which stay at home, and a request to join."""
+    """Every organisation: make its keys, which never leave it, and a request to join."""
     require_service()
     from dppp.service.ceremony.home import REQUEST, make_home  # noqa: PLC0415
     from dppp.service.ceremony.identity import Role  # noqa: PLC0415
@@ -138,7 +147,7 @@ def join(
 def collect(
     *,
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
-    requests: Annotated[list[Path], typer.Argument(help="Join requests.", show_default=False)],
+    requests: Annotated[list[Path], typer.Argument(help="The join requests.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
     """Coordinator: check join requests and keep them."""
@@ -164,27 +173,33 @@ def collect(
 
 def setup(
     *,
-    home: Annotated[Path, typer.Argument(help="The folder of `dppp join`.", show_default=False)],
+    home: Annotated[
+        Path, typer.Argument(help="The home folder that `dppp join` made.", show_default=False)
+    ],
     federation: Annotated[Path, typer.Option(help="The federation file from the dealer.")],
-    share: Annotated[Path | None, typer.Option(help="Teacher: the own sealed share.")] = None,
+    share: Annotated[
+        Path | None, typer.Option(help="Teacher: its sealed share from the dealer.")
+    ] = None,
     expected_hash: Annotated[
-        str | None, typer.Option("--hash", help="The federation hash that all compared.")
+        str | None, typer.Option("--hash", help="The federation hash, as all members compared it.")
     ] = None,
     server: Annotated[
         list[str] | None,
-        typer.Option(help="Where the broker is; repeat it. (default: its hosts, port 4222)"),
+        typer.Option(help="Where the broker is; may be repeated. (default: its hosts, port 4222)"),
     ] = None,
-    listen: Annotated[str, typer.Option(help="Broker: where to listen.")] = "0.0.0.0:4222",
+    listen: Annotated[
+        str, typer.Option(help="Broker: the address and port to listen on.")
+    ] = "0.0.0.0:4222",
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Teacher: the ledger. (default: the only one of this machine and user)"),
+        typer.Option(help="Teacher: the ledger. (default: one for this machine and user)"),
     ] = None,
     head: Annotated[
         Path | None, typer.Option(help="Teacher: the file that remembers the ledger's head.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: check what the dealer sent, and take it into the home."""
+    """Every organisation: check what the dealer sent, and add it to the home folder."""
     require_service()
     from dppp.service.ceremony.federation_file import read_federation, read_hash  # noqa: PLC0415
     from dppp.service.ceremony.home import Home  # noqa: PLC0415
@@ -206,12 +221,15 @@ def setup(
         listen=listen,
         ledger=_ledger_files(ledger, head),
     )
-    result = {
-        "home": str(home),
+    result = {"home": str(home), "federation_hash": compared.hex(), **_describe_set_up(done)}
+    emit(result, as_json=as_json, show=lambda console: say(console, *_set_up_lines(done)))
+
+
+def _describe_set_up(done: "SetUp") -> dict[str, object]:
+    return {
         "role": done.role.value,
         "name": done.name,
         "index": done.index,
-        "federation_hash": compared.hex(),
         "checked": list(done.checked),
         "configuration": str(done.configuration),
         "certificate_valid_until": done.valid_until.isoformat(),
@@ -219,17 +237,15 @@ def setup(
         "head": None if done.ledger is None else str(done.ledger.head),
     }
 
-    def show(console: Console) -> None:
-        say(
-            console,
-            *(f"checked: {check}" for check in done.checked),
-            "",
-            f"configuration  {done.configuration}   read it, and change what is yours",
-            f"certificate    valid until {done.valid_until:%Y-%m-%d}",
-            *_about_ledger(done),
-        )
 
-    emit(result, as_json=as_json, show=show)
+def _set_up_lines(done: "SetUp") -> list[str]:
+    return [
+        *(f"checked: {check}" for check in done.checked),
+        "",
+        f"configuration  {done.configuration}   read it, and change what is yours",
+        f"certificate    valid until {done.valid_until:%Y-%m-%d}",
+        *_about_ledger(done),
+    ]
 
 
 def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":

@@ -20,7 +20,7 @@ def federation(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Anybody: what a federation file says, checked, its hash, and when certificates end."""
+    """Anybody: check a federation file; show what it says, its hash, and when certificates end."""
     require_service()
     from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
     from dppp.service.ceremony.home import TLS_CERTIFICATE, Home  # noqa: PLC0415
@@ -79,7 +79,7 @@ def show_federation(
         ("features", _shortened(task.features)),
         ("promise", f"ε = {task.epsilon:g}, δ = {task.delta:g} over {task.queries:,} queries"),
         ("delivered", f"δ = {delivered:.6g}: the promise is {kept}"),
-        ("noise", f"{task.noise.name}, variance {task.noise.variance:.6g} a count"),
+        ("noise", f"{task.noise.name}, variance {task.noise.variance:.6g} per count"),
         (
             "trust",
             f"{trust.teachers} teachers, {trust.colluders} may collude, {trust.dropouts} may "

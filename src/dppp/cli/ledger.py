@@ -28,7 +28,9 @@ LedgerArgument = Annotated[
         show_default=False,
     ),
 ]
-HeadArgument = Annotated[Path, typer.Argument(help="The file for the head.", show_default=False)]
+HeadArgument = Annotated[
+    Path, typer.Argument(help="A new file to remember the head in.", show_default=False)
+]
 RememberedOption = Annotated[
     Path | None, typer.Option(help="The head file that the ledger must contain.")
 ]
@@ -36,7 +38,7 @@ RememberedOption = Annotated[
 
 @app.command()
 def show(ledger: LedgerArgument, *, as_json: JsonOption = False) -> None:
-    """What was reserved and answered, and the head to compare with peers."""
+    """Show what was reserved and answered, and the head to compare with peers."""
     from dppp.service.stores.ledgers import inspect_ledger  # noqa: PLC0415
     from dppp.service.stores.locations import read_location  # noqa: PLC0415
 
@@ -49,7 +51,7 @@ def show(ledger: LedgerArgument, *, as_json: JsonOption = False) -> None:
 def check(
     ledger: LedgerArgument, *, remembered: RememberedOption = None, as_json: JsonOption = False
 ) -> None:
-    """Is every entry as it was written, and has the ledger not gone back in time?"""
+    """Check that every entry is as it was written, and that no old copy was put back."""
     head = _check(ledger, remembered)
     result = {"checked": True, **_head_json(head), "remembered_found": remembered is not None}
     emit(result, as_json=as_json, show=lambda out: _show_checked(out, head, remembered))
@@ -59,7 +61,7 @@ def check(
 def remember(
     ledger: LedgerArgument, head_file: HeadArgument, *, as_json: JsonOption = False
 ) -> None:
-    """Check a ledger and begin to remember its head, after you compared it with your peers."""
+    """Check a ledger and remember its head, after you compared that with your peers."""
     from dppp.service.stores.head_file import HeadFile  # noqa: PLC0415
 
     if head_file.exists():

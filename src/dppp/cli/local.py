@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dppp.service.ceremony.terms import Terms
     from dppp.service.local.federation import LocalFederation
 
-app = typer.Typer(help="A whole federation on this machine, with a real broker.")
+app = typer.Typer(help="Try a whole federation on this machine, with a real broker.")
 
 FolderOption = Annotated[Path, typer.Option(help="Where its keys, ledgers and logs are.")]
 DEFAULT_FOLDER = Path("dppp-local")
@@ -26,7 +26,7 @@ _READY_SECONDS = 300
 @app.command()
 def up(
     *,
-    teachers: Annotated[int, typer.Option(help="Teacher processes.", min=2)] = 20,
+    teachers: Annotated[int, typer.Option(help="How many teacher processes.", min=2)] = 20,
     folder: FolderOption = DEFAULT_FOLDER,
     data: Annotated[
         Path | None, typer.Option(help="A CSV file (default: Breast Cancer, of scikit-learn).")
@@ -34,13 +34,18 @@ def up(
     label: Annotated[str, typer.Option(help="The column of the CSV file to predict.")] = "label",
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
-    queries: Annotated[int, typer.Option(help="Queries in all.")] = 100,
+    queries: Annotated[int, typer.Option(help="Queries that the total covers.")] = 100,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s; 4 for large batches.")] = 1,
+    s: Annotated[
+        int,
+        typer.Option(
+            help="Damgard-Jurik's s: more counts fit one ciphertext; 4 for large batches."
+        ),
+    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Start broker, aggregator and teachers; the same folder again starts the same federation."""
+    """Start broker, aggregator and teachers. With the same folder, the same federation starts."""
     require_service()
     from dppp.service.ceremony.terms import Terms  # noqa: PLC0415
     from dppp.service.local.federation import PLACES, read_local  # noqa: PLC0415
@@ -80,7 +85,7 @@ def up(
 
 @app.command()
 def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
-    """Stop its processes. Keys, ledgers and releases stay; `up` goes on with them."""
+    """Stop all processes. Keys, ledgers and releases stay; `up` goes on with them."""
     require_service()
     from dppp.service.local.federation import read_local  # noqa: PLC0415
     from dppp.service.local.processes import stop_all  # noqa: PLC0415

@@ -44,7 +44,7 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Private prediction by many parties: each votes, adds noise, encrypts; all get a label."""
+    """Organisations label rows together: votes are encrypted, only noisy counts are opened."""
     if version:
         sys.stdout.write(f"dppp {__version__}\n")
     elif context.invoked_subcommand is None:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 LogJsonOption = Annotated[
-    bool, typer.Option("--json", help="Log JSON lines at a terminal too, as anywhere else.")
+    bool, typer.Option("--json", help="Log JSON lines on a terminal too, as it does elsewhere.")
 ]
 
 EpsilonOption = Annotated[float, typer.Option(help="Total ε, greater than 0.")]

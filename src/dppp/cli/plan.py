@@ -38,11 +38,13 @@ def plan(
     ] = None,
     accuracy_margin: Annotated[
         float | None,
-        typer.Option(help="The part of the votes that the winner is ahead by, e.g. 0.4."),
+        typer.Option(help="The fraction of the votes by which the winner leads, e.g. 0.4."),
     ] = None,
     votes: Annotated[
         Path | None,
-        typer.Option(help="CSV: a row a query, a column a teacher, maybe a column `label`."),
+        typer.Option(
+            help="A CSV file: a row per query, a column per teacher, and `label` if known."
+        ),
     ] = None,
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-5,
@@ -52,11 +54,13 @@ def plan(
     classes: Annotated[
         int | None, typer.Option(help="Classes to vote on. (default: 10, or those of --votes)")
     ] = None,
-    target_accuracy: Annotated[float, typer.Option(help="What makes it useful to you.")] = 0.9,
+    target_accuracy: Annotated[
+        float, typer.Option(help="The accuracy that you need, between 0 and 1.")
+    ] = 0.9,
     plot: Annotated[Path | None, typer.Option(help="Draw accuracy against ε to this file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How accurate, how many queries, how many teachers?"""
+    """Work out what a budget buys: accuracy, queries, and how many teachers it takes."""
     from dppp.learning.planning import plan as make_plan  # noqa: PLC0415
 
     table, labels = (None, None) if votes is None else _read_votes(votes)

@@ -33,32 +33,43 @@ def query(
     *,
     gateway: Annotated[str, typer.Option(help="The gateway, as https://host:port.")],
     rows: Annotated[
-        Path, typer.Option("--input", help="A CSV file with a header; other columns are kept out.")
+        Path,
+        typer.Option(
+            "--input",
+            help="A CSV file with a header. Columns that the task does not name are not sent.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="A CSV file for the labels and counts.")],
     token_file: Annotated[
-        Path | None, typer.Option(help=f"Your token; else the variable {TOKEN_VARIABLE}.")
+        Path | None,
+        typer.Option(help=f"A file with your token. (default: the variable {TOKEN_VARIABLE})"),
     ] = None,
     receipts: Annotated[
         Path | None, typer.Option(help="A folder for the receipts, for dppp verify.")
     ] = None,
     transcripts: Annotated[
         Path | None,
-        typer.Option(help="A folder for transcripts, for dppp verify; for auditors' tokens."),
+        typer.Option(
+            help="A folder for full transcripts, for dppp verify; needs an auditor's token."
+        ),
     ] = None,
     task_id: Annotated[
         str | None,
         typer.Option(
-            "--task", help="The task's id, as a teacher told you; every receipt is checked by it."
+            "--task",
+            help="The task's id, as a teacher told you; every receipt is checked against it.",
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Rows in one batch.", min=1)] = 1_000,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Ask anew about rows released before, at a charge.")
+        bool,
+        typer.Option(
+            "--fresh", help="Ask again about rows that have labels already; this costs budget."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Label the rows of a file. Stopped in the middle, the same command goes on where it was."""
+    """Get labels for the rows of a file. If it is stopped, the same command goes on from there."""
     require_service()
     from dppp.service.querier.connection import GatewayConnection  # noqa: PLC0415
 
@@ -83,17 +94,21 @@ def query(
             _say_unsigned(unsigned, out)
         budget = connection.budget()
     result = {
-        "rows": len(labelled),
-        "abstained": sum(each.label is None for each in labelled),
         "out": str(out),
-        "receipts": None if receipts is None else str(receipts),
-        "transcripts": None if transcripts is None else str(transcripts),
-        "in_receipts": sum(is_signed),
-        "is_verified": keep.task_id is not None,
-        "flagged": sum(each.is_flagged for each in labelled),
+        **_count(labelled, is_signed),
+        **keep.describe(),
         "budget": budget,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, result, budget))
+
+
+def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:
+    return {
+        "rows": len(labelled),
+        "abstained": sum(each.label is None for each in labelled),
+        "in_receipts": sum(is_signed),
+        "flagged": sum(each.is_flagged for each in labelled),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +118,14 @@ class _Keep:
     receipts: Path | None
     transcripts: Path | None
     task_id: "TaskId | None"
+
+    def describe(self) -> dict[str, object]:
+        """Where it is kept, and whether it was checked against a task."""
+        return {
+            "receipts": None if self.receipts is None else str(self.receipts),
+            "transcripts": None if self.transcripts is None else str(self.transcripts),
+            "is_verified": self.task_id is not None,
+        }
 
     def take(
         self,

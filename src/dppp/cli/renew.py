@@ -13,14 +13,18 @@ from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
 from dppp.cli.terminal import emit, say
 
-app = typer.Typer(help="New certificates before the old ones end; the federation hash stays.")
+app = typer.Typer(
+    help="Renew TLS certificates before they end; the federation hash stays the same."
+)
 
-HomeArgument = Annotated[Path, typer.Argument(help="The own home.", show_default=False)]
+HomeArgument = Annotated[
+    Path, typer.Argument(help="The home folder that `dppp join` made.", show_default=False)
+]
 
 
 @app.command()
 def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
-    """Every organisation: make a new TLS key, which waits at home, and ask for its certificate."""
+    """Every organisation: make a new TLS key, kept in the home, and a request to certify it."""
     require_service()
     from dppp.service.ceremony.home import RENEWAL, Home  # noqa: PLC0415
     from dppp.service.ceremony.renewal import request_renewal  # noqa: PLC0415
@@ -52,7 +56,9 @@ def request(home: HomeArgument, *, as_json: JsonOption = False) -> None:
 @app.command()
 def sign(
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
-    requests: Annotated[list[Path], typer.Argument(help="Renewal requests.", show_default=False)],
+    requests: Annotated[
+        list[Path], typer.Argument(help="The renewal requests.", show_default=False)
+    ],
     *,
     out: Annotated[Path, typer.Option(help="A folder for the certificates.")],
     as_json: JsonOption = False,
@@ -94,7 +100,7 @@ def install(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: put the new key and certificate in the place of the old ones."""
+    """Every organisation: replace the old key and certificate by the new ones."""
     require_service()
     from dppp.service.ceremony.home import Home  # noqa: PLC0415
     from dppp.service.ceremony.renewal import install_renewal  # noqa: PLC0415

@@ -93,11 +93,13 @@ def overhead(
     out: OutOption,
     teachers: Annotated[
         list[int] | None,
-        typer.Option(help=f"Again for more. (default: {', '.join(map(str, TEACHERS))})"),
+        typer.Option(help=f"How many; may be repeated. (default: {', '.join(map(str, TEACHERS))})"),
     ] = None,
     modulus_bits: Annotated[
         list[int] | None,
-        typer.Option(help=f"Again for more. (default: {', '.join(map(str, MODULUS_BITS))})"),
+        typer.Option(
+            help=f"Length; may be repeated. (default: {', '.join(map(str, MODULUS_BITS))})"
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -125,7 +127,7 @@ def skew(
     seed: SeedOption = SEED,
     as_json: JsonOption = False,
 ) -> None:
-    """Accuracy when teachers' records are unbalanced and not alike, and a remedy."""
+    """Accuracy when teachers hold unequal and unlike records, and a remedy."""
     steps = _steps()
     _check(dataset, SKEWED, out, repetitions)
     with counted_progress("skew") as report:
@@ -143,7 +145,7 @@ def skew(
 def everything(
     *,
     out: OutOption,
-    dataset: Annotated[str | None, typer.Option(help="One only. (default: all)")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only this one. (default: all)")] = None,
     repetitions: RepetitionsOption = REPETITIONS,
     seed: SeedOption = SEED,
     encrypted: EncryptionOption = True,

@@ -28,11 +28,17 @@ def simulate(
     queries: Annotated[int, typer.Option(help="Records to hold out and ask about.")] = 50,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
-    noise: Annotated[str, typer.Option(help="auto or one of the four families.")] = "auto",
+    noise: Annotated[
+        str,
+        typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
+    ] = "auto",
     cryptography: Annotated[
-        bool, typer.Option(help="--no-cryptography: the same noisy sums, protecting nobody.")
+        bool,
+        typer.Option(
+            help="Encrypt for real. Without it: the same noisy sums, which protect nobody."
+        ),
     ] = True,
-    seed: Annotated[int, typer.Option(help="For the split and the models.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same split and models.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the private labels to this CSV.")] = None,
     as_json: JsonOption = False,
 ) -> None:

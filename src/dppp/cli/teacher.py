@@ -13,7 +13,7 @@ from dppp.cli.terminal import emit
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance
 
-app = typer.Typer(help="A teacher: accept a task, and run.")
+app = typer.Typer(help="Accept a task as a teacher, and run the teacher.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, teacher.toml.")]
 
@@ -26,8 +26,8 @@ def accept(
         bool,
         typer.Option(
             "--first-use-of-this-data",
-            help="No ledger ever counted this data: begin with nothing spent. Needed once per "
-            "data. Data that was used in another federation belongs in the ledger of that one.",
+            help="Say that no ledger has ever counted this data, so that nothing is spent yet. "
+            "Needed once per data set. Data used in another federation stays in that one's ledger.",
         ),
     ] = False,
     accept_no_colluders: Annotated[

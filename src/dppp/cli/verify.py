@@ -27,7 +27,7 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a release: endorsements, opening, labels; of a transcript every ballot too."""
+    """Check a release: endorsements, opening and labels; in a transcript every ballot too."""
     from dppp.protocol.transcript import verify_release  # noqa: PLC0415
 
     expected = None if task_id is None else read_task_id(task_id)

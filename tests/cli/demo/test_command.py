@@ -128,15 +128,38 @@ def test_the_quick_demo_tells_the_whole_story_and_clears_away_the_one_before(
     result = run_dppp(f"demo --quick --out {tmp_path}")
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    commands = [line for line in result.stdout.splitlines() if line.startswith("  dppp ")]
+    prose = [line for line in result.stdout.splitlines() if line not in commands]
+    assert max(map(len, prose)) <= 80
     for word in ("2048-bit", "secret", "Hospital 7 does not answer", "Hospital 13 votes", "refuse"):
         assert word in result.stdout
-    assert f"verify {tmp_path}/demo-1.transcript" in result.stdout.replace("\n", "")
+    assert commands == [
+        f"  dppp ledger show {tmp_path}/demo.ledger",
+        f"  dppp verify {tmp_path}/demo-1.transcript",
+        "  dppp demo --web",
+    ]
     verified = json_of(f"verify {tmp_path / 'demo-1.transcript'}")
     assert (verified["ballots"], verified["teachers"]) == (19, 20)
     left = {path.name for path in tmp_path.iterdir()}
     assert left >= {"demo-1.transcript", "demo.ledger"}
     assert not left & {"demo-3.transcript", "demo.png"}
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_the_demo_says_how_to_activate_only_where_that_is_needed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_active: bool
+) -> None:
+    """An environment as venv makes it, with the program in it, on the path or not."""
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "activate").touch()
+    (programs / "dppp").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / ".venv"))
+    monkeypatch.setenv("PATH", str(programs) if is_active else "/usr/bin:/bin")
+    result = run_dppp("demo --quick")
+    assert result.returncode == 0, result.stderr
+    assert ("  . .venv/bin/activate\n" in result.stdout) is not is_active
 
 
 def test_noise_is_new_in_every_demo(told: Told, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ What is computed is in learning/examples/, what is said in log.py and what is dr
 Heavy imports are inside the functions.
 """
 
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,12 +69,19 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Six patients in one batch, and no picture.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for transcripts and picture.")] = Path("out"),
-    web: Annotated[bool, typer.Option("--web", help="Serve the page until Ctrl-C.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="A folder for the ledger, transcripts and picture.")
+    ] = Path("out"),
+    web: Annotated[bool, typer.Option("--web", help="Serve a page instead, until Ctrl-C.")] = False,
     data: Annotated[
-        str, typer.Option(help="For --web: breast-cancer or digits.")
+        str, typer.Option(help="For --web: the records, breast-cancer or digits.")
     ] = "breast-cancer",
-    port: Annotated[int, typer.Option(help="For --web: 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="For --web: the port to listen on; 0 takes any free one.", min=0, max=65535
+        ),
+    ] = 0,
     browser: Annotated[bool, typer.Option(help="For --web: open a browser.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -92,8 +101,19 @@ def demo(
         draw_story(
             story.accuracies, story.on_average, story.batches, story.certificate.promise, picture
         )
-        console.print(f"\nAccuracy and spent budget are drawn in [bold]{picture}[/].")
+        console.print(f"Accuracy and spent budget are drawn in [bold]{picture}[/].")
+    log.tell_what_next(console, story.ledger, story.transcripts, _activation())
     emit(_to_json(story, picture), as_json=as_json, show=lambda _: None)
+
+
+def _activation() -> str | None:
+    """What makes `dppp` known to the shell, as `make demo` cannot; None where it is known."""
+    programs = Path(sys.prefix) / "bin"
+    found = shutil.which("dppp")
+    if not (programs / "activate").exists() or (found and Path(found).parent == programs):
+        return None
+    here = Path.cwd()
+    return f". {programs.relative_to(here) if programs.is_relative_to(here) else programs}/activate"
 
 
 def _to_json(story: _Story, picture: Path | None) -> dict[str, object]:
@@ -143,7 +163,7 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
     accuracies = opened.compare_in_this_run(hospitals, labels)
     on_average = opened.compare_on_average(hospitals, certificate.noise)
     log.tell_accuracies(console, accuracies, on_average)
-    log.tell_ledger(console, summary, refusals, ledger_path)
+    log.tell_ledger(console, summary, refusals)
     transcripts = _write_transcripts(batches, out)
     log.tell_verified(console, transcripts, _verify_all(transcripts))
     return _Story(

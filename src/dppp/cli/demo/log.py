@@ -191,14 +191,13 @@ def tell_accuracies(console: Console, now: "Accuracies", on_average: "Accuracies
     )
 
 
-def tell_ledger(console: Console, summary: "Summary", refusals: Sequence[str], path: Path) -> None:
+def tell_ledger(console: Console, summary: "Summary", refusals: Sequence[str]) -> None:
     """What the first hospital wrote down, and what happens past it."""
     (task,) = summary.data[0].tasks
     console.rule("6  What was spent")
     console.print(
         f"Hospital 1 wrote down {task.answered} of {task.queries} queries in "
-        f"{_many(task.batches, 'batch', 'batches')}, each before its ballot left: "
-        f"[bold]dppp ledger show {path}[/]\n"
+        f"{_many(task.batches, 'batch', 'batches')}, each before its ballot left.\n"
         f"One more patient is asked about. {len(refusals)} hospitals refuse, so there is no "
         f"answer:\n  {refusals[0]}"
     )
@@ -211,8 +210,25 @@ def tell_verified(console: Console, transcripts: Sequence[Path], checks: Sequenc
         f"{_many(len(transcripts), 'transcript was', 'transcripts were')} written, read again and "
         "verified "
         f"({', '.join(checks)}): enough hospitals signed these ballots, the counts are their sum, "
-        f"the labels follow. Check it yourself: [bold]dppp verify {transcripts[-1]}[/]"
+        "the labels follow."
     )
+
+
+def tell_what_next(
+    console: Console, ledger: Path, transcripts: Sequence[Path], activation: str | None
+) -> None:
+    """What to type next, on lines that are not cut, so that they can be copied."""
+    console.rule("8  Go on yourself")
+    commands = [
+        ("make dppp known to this shell", activation),
+        ("what hospital 1 reserved and answered, and what is left", f"dppp ledger show {ledger}"),
+        ("check a transcript as anyone can", f"dppp verify {transcripts[-1]}"),
+        ("hospitals behind a page in your browser, until Ctrl-C", "dppp demo --web"),
+    ]
+    for purpose, command in commands:
+        if command is not None:
+            console.print(f"  [dim]# {purpose}[/]")
+            console.print(f"  {command}", style="bold", soft_wrap=True, markup=False)
 
 
 def _percent(part: float) -> str:

@@ -98,7 +98,7 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
 
 
 def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]]]":
-    """Records, a model a teacher, and rows that no teacher has seen."""
+    """Records, a model per teacher, and rows that no teacher has seen."""
     try:
         from dppp.learning.examples import local_models  # noqa: PLC0415
     except ImportError as error:
