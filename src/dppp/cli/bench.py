@@ -93,7 +93,7 @@ def bench(
         insecure_testing=True,
     )
     if plot is not None and not plot.parent.is_dir():
-        raise InputError(f"there is no folder {plot.parent} for the plot; make it first")
+        raise InputError(f"there is no folder {plot.parent} for the plot", hint="make it first")
     result = run_benchmark(workload, with_steps=steps or plot is not None, with_peers=peers)
     result |= measure_sampling()
     if federation:
@@ -111,7 +111,7 @@ def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty; choose another folder")
+        raise InputError(f"{folder} is not empty", hint="choose another folder")
     logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
     result = measure_deployment(folder, Load(**load, alone=load["singles"] // 10))
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))

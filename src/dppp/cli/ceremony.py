@@ -194,8 +194,11 @@ def setup(
 
     if expected_hash is None:
         raise InputError(
-            "give --hash: the federation hash, after you compared it with the dealer and the "
-            "others by telephone, not the one that came with the file"
+            "there is no --hash to compare the federation file with",
+            hint=(
+                "give the federation hash, after you compared it with the dealer and the others "
+                "by telephone, not the one that came with the file"
+            ),
         )
     compared = read_hash(expected_hash)
     done = set_up(
@@ -256,7 +259,9 @@ def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None
     if ledger is None and head is None:
         return None
     if ledger is None or head is None:
-        raise InputError("give --ledger and --head together: a head is that of one ledger")
+        raise InputError(
+            "--ledger and --head go together: a head is that of one ledger", hint="give both"
+        )
     return LedgerFiles(path=ledger.absolute(), head=head.absolute())
 
 
@@ -278,14 +283,17 @@ def _about_ledger(done: "SetUp") -> list[str]:
 
 def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
     if bool(names) == (path is not None):
-        raise InputError("name the features: by --feature, repeated, or by --features-from FILE")
+        raise InputError(
+            "the features are not named, or twice",
+            hint="name them by --feature, repeated, or by --features-from FILE",
+        )
     if path is None:
         return tuple(names or ())
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return tuple(name.strip() for name in next(csv.reader(file), []))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+        raise InputError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
 

@@ -81,12 +81,14 @@ def deal_key(
         own = (teachers, threshold, modulus_bits, s, decryption, passphrase_file, key_file)
         if any(each is not None for each in own):
             raise InputError(
-                "with --federation the terms and the keys to seal to are in the folder; give only "
-                "--out besides"
+                "with --federation the terms and the keys to seal to are in the folder",
+                hint="give only --out besides",
             )
         return deal_to_federation(federation, out, as_json=as_json)
     if teachers is None or threshold is None:
-        raise InputError("say to whom to deal: --federation FOLDER, or --teachers and --threshold")
+        raise InputError(
+            "nobody to deal to", hint="give --federation FOLDER, or --teachers and --threshold"
+        )
     return _deal_to_passphrases(
         out=out,
         teachers=teachers,
@@ -152,8 +154,8 @@ def inspect_key(
         result = {"kind": "public key"} | _describe(PublicKey.from_bytes(data))
     else:
         raise InputError(
-            f"{file.name} is neither a public key nor a sealed share; "
-            "give a file that 'dppp keys deal' wrote"
+            f"{file.name} is neither a public key nor a sealed share",
+            hint="give a file that 'dppp keys deal' wrote",
         )
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
 
@@ -200,13 +202,15 @@ def _share_name(index: int, teachers: int) -> str:
 def _read_secrets(passphrase_file: Path | None, key_file: Path | None) -> list[bytes]:
     """The passphrases given: none, one for all shares, or one for each teacher."""
     if passphrase_file is not None and key_file is not None:
-        raise InputError("a passphrase file and a key file were given; give one of them")
+        raise InputError("a passphrase file and a key file were given", hint="give one of them")
     if key_file is not None:
         return [read_file(key_file)]
     if passphrase_file is not None:
         lines = read_file(passphrase_file).splitlines()
         if not lines:
-            raise InputError("the passphrase file is empty; write one line, or one a teacher")
+            raise InputError(
+                "the passphrase file is empty", hint="write one line, or one for each teacher"
+            )
         return lines
     if PASSPHRASE_VARIABLE in os.environ:
         return [os.fsencode(os.environ[PASSPHRASE_VARIABLE])]
@@ -217,13 +221,16 @@ def _secrets_for_all(secrets: list[bytes], teachers: int) -> list[bytes]:
     """One for each teacher, checked before any work is done."""
     if not secrets:
         raise InputError(
-            "no passphrase: give --passphrase-file or --key-file, "
-            f"or set {PASSPHRASE_VARIABLE} in the environment"
+            "there is no passphrase",
+            hint=(
+                "give --passphrase-file or --key-file, "
+                f"or set {PASSPHRASE_VARIABLE} in the environment"
+            ),
         )
     if len(secrets) not in (1, teachers):
         raise InputError(
-            f"the passphrase file has {len(secrets)} lines for {teachers} teachers; "
-            "write one line, or one for each teacher"
+            f"the passphrase file has {len(secrets)} lines for {teachers} teachers",
+            hint="write one line, or one for each teacher",
         )
     for secret in secrets:
         check_secret(secret)
@@ -235,8 +242,9 @@ def _secret_of(secrets: list[bytes], index: int) -> bytes:
         return secrets[0]
     if index > len(secrets):
         raise InputError(
-            f"the passphrase file has {len(secrets)} lines, and this is the share of "
-            f"teacher {index}; give the file that was used to deal"
+            f"the passphrase file has {len(secrets)} lines, and this is the share of teacher "
+            f"{index}",
+            hint="give the file that was used to deal",
         )
     return secrets[index - 1]
 

@@ -87,7 +87,9 @@ def read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
     if len(rows) < 2:
-        raise InputError(f"{path} holds no votes; give a row of column names, then a row a query")
+        raise InputError(
+            f"{path} holds no votes", hint="give a row of column names, then one row per query"
+        )
     names = [name.strip() for name in rows[0]]
     if "" in names or len(set(names)) < len(names):
         raise InputError(

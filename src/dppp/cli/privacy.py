@@ -119,7 +119,9 @@ def certify(
     elif queries == 1:
         exact = delta_at(given, epsilon, scope=scope)
     else:
-        raise InputError("a single coordinate is certified for one query; leave out --queries")
+        raise InputError(
+            "a single coordinate is certified for one query", hint="leave out --queries"
+        )
     sampling = sampling_delta(given, epsilon=epsilon, queries=queries, classes=classes)
     result = {
         **_describe(given, queries=queries),
@@ -158,7 +160,10 @@ def account(
     from dppp.privacy.accounting import account as total_epsilon  # noqa: PLC0415
 
     if certificate and noise is not None:
-        raise InputError("give either --noise with its parameter or --certificate, not both")
+        raise InputError(
+            "a noise and a certificate were given",
+            hint="give either --noise with its parameter or --certificate",
+        )
     if certificate:
         spendings = [_spending_from_file(path) for path in certificate]
     elif noise is not None:
@@ -173,7 +178,10 @@ def account(
         )
         spendings = [Spending(noise=given, queries=queries)]
     else:
-        raise InputError("say which noise: --noise with its parameter, or --certificate FILE")
+        raise InputError(
+            "there is no noise to account for",
+            hint="give --noise with its parameter, or --certificate FILE",
+        )
     epsilon = total_epsilon(spendings, delta)
     described = [_describe(each.noise, queries=each.queries) for each in spendings]
     tasks = described[0] if len(described) == 1 else {"tasks": described}
@@ -200,5 +208,7 @@ def _spending_from_file(path: Path) -> Any:
     data = read_json_object(path)
     queries = data.get("queries")
     if not isinstance(queries, int):
-        raise InputError(f"{path} does not say how many queries; write it with calibrate --json")
+        raise InputError(
+            f"{path} does not say how many queries", hint="write it with calibrate --json"
+        )
     return Spending(noise=noise_from_json(data), queries=queries)

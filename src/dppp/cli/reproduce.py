@@ -172,14 +172,15 @@ def _steps() -> Any:
         from dppp.experiments import reproduce  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "the experiments need scikit-learn; install it with: pip install 'dppp[experiments]'"
+            "the experiments need scikit-learn",
+            hint="install it with: pip install 'dppp[experiments]'",
         ) from error
     return reproduce
 
 
 def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: int) -> None:
     if dataset is not None and dataset not in known:
-        raise InputError(f"unknown dataset {dataset!r}; choose one of {', '.join(known)}")
+        raise InputError(f"unknown dataset {dataset!r}", hint=f"choose one of {', '.join(known)}")
     if repetitions < 1:
         raise InputError(f"repetitions must be 1 or more, got {repetitions}")
     make_folder(out)

@@ -26,7 +26,7 @@ def read_records(path: Path, label: str) -> Records:
     if label not in header:
         raise InputError(f"{path} has no column {label!r}; it has {', '.join(header)}")
     if len(set(header)) != len(header):
-        raise InputError(f"{path} has two columns of the same name; rename one")
+        raise InputError(f"{path} has two columns of the same name", hint="rename one")
     place = header.index(label)
     features = tuple(name for name in header if name != label)
     if not features:
@@ -38,7 +38,9 @@ def read_records(path: Path, label: str) -> Records:
                 f"line {number} of {path} has {len(line)} values, expected {len(header)}"
             )
         if not line[place].strip():
-            raise InputError(f"line {number} of {path} has no label; fill it in or leave it out")
+            raise InputError(
+                f"line {number} of {path} has no label", hint="fill it in or leave it out"
+            )
         labels.append(line[place].strip())
         rows.append(
             [
@@ -72,11 +74,12 @@ def _number(value: str, path: Path, line: int, column: str) -> float:
         number = float(value)
     except ValueError:
         raise InputError(
-            f"line {line} of {path} has {value!r} in column {column!r}, expected a number; "
-            "turn text into numbers, or leave the column out"
+            f"line {line} of {path} has {value!r} in column {column!r}, expected a number",
+            hint="turn text into numbers, or leave the column out",
         ) from None
     if not math.isfinite(number):
         raise InputError(
-            f"line {line} of {path} has {value!r} in column {column!r}; fill in what is missing"
+            f"line {line} of {path} has {value!r} in column {column!r}",
+            hint="fill in what is missing",
         )
     return number

@@ -60,8 +60,10 @@ class ExpectedMargin:
     def __post_init__(self) -> None:
         if not 0 < self.margin <= 1:
             raise InputError(
-                f"the margin must be above 0 and at most 1, got {self.margin!r}; 0.4 means that "
-                "the leading class has 40 % of the votes more than the runner-up"
+                f"the margin must be above 0 and at most 1, got {self.margin!r}",
+                hint=(
+                    "0.4 means that the leading class has 40 % of the votes more than the runner-up"
+                ),
             )
         require_classes(self.classes)
 
@@ -87,7 +89,9 @@ class ObservedVotes:
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 2 or self.counts.shape[0] < 1:
-            raise InputError("the votes hold no query; give one row a query, one column a class")
+            raise InputError(
+                "the votes hold no query", hint="give one row per query, one column per class"
+            )
         require_classes(self.classes)
         if np.any(self.counts < 0) or len(set(self.counts.sum(axis=1).tolist())) > 1:
             raise InputError("every teacher votes once in every query; the counts do not add up")

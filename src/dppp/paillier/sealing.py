@@ -58,8 +58,8 @@ def check_secret(secret: bytes) -> None:
     """Refuse a passphrase or key file that is too short."""
     if len(secret) < SHORTEST_SECRET_BYTES:
         raise KeyMaterialError(
-            f"the passphrase or key file has fewer than {SHORTEST_SECRET_BYTES} bytes; "
-            "choose a longer one"
+            f"the passphrase or key file has fewer than {SHORTEST_SECRET_BYTES} bytes",
+            hint="choose a longer one",
         )
 
 
@@ -71,12 +71,14 @@ def unseal_share(data: bytes, secret: bytes) -> KeyShare:
         opened = cipher.decrypt(header.nonce, data[_HEADER_BYTES:], data[:_HEADER_BYTES])
     except InvalidTag:
         raise KeyMaterialError(
-            "the sealed share does not open: the passphrase is wrong or the file is damaged; "
-            "try the passphrase again, or ask for the share again"
+            "the sealed share does not open: the passphrase is wrong or the file is damaged",
+            hint="try the passphrase again, or ask for the share again",
         ) from None
     share = KeyShare.from_bytes(opened)
     if (share.key_id, share.index) != (header.key_id, header.index):
-        raise KeyMaterialError("the sealed share is not the one its header names; ask for it again")
+        raise KeyMaterialError(
+            "the sealed share is not the one its header names", hint="ask for it again"
+        )
     return share
 
 
@@ -93,7 +95,9 @@ def read_header(data: bytes) -> SealedHeader:
             index=reader.count(2),
         )
     except EncodingError as error:
-        raise KeyMaterialError(f"this is not a sealed share that can be read: {error}") from error
+        raise KeyMaterialError(
+            f"this is not a sealed share that can be read: {error.message}", hint=error.hint
+        ) from error
     if header.cost_log2 not in _COSTS_LOG2:
         raise KeyMaterialError("the sealed share asks for a cost outside 2^14 to 2^20; refuse it")
     return header

@@ -56,7 +56,8 @@ class BatchRequest:
         _require_length("a signature", self.signature, SIGNATURE_BYTES)
         if not 1 <= len(self.queries) <= MOST_QUERIES:
             raise WireError(
-                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}; split it"
+                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}",
+                hint="split it",
             )
 
     @property

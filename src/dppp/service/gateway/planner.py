@@ -39,8 +39,9 @@ def plan_noise(question: PlanQuestion) -> PlannedNoise:
         return _worked_out(certificate, margin)
     if question.calibration == "exact":
         raise InputError(
-            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those of "
-            f"{trust.teachers} teachers; raise epsilon or delta, or ask less"
+            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those "
+            f"of {trust.teachers} teachers",
+            hint="raise epsilon or delta, or ask less",
         )
     return _too_wide(question, trust, variance, margin)
 
@@ -55,7 +56,7 @@ def _variance_to_expect(question: PlanQuestion) -> float:
         return theorem_1_tosses(epsilon, delta) / 4
     if question.noise == DiscreteGaussian.name:
         return analytic_gaussian_sigma(epsilon, delta, 1.0) ** 2
-    raise InputError(f"the paper has no calibration for {question.noise} noise; use exact")
+    raise InputError(f"the paper has no calibration for {question.noise} noise", hint="use exact")
 
 
 def _worked_out(certificate: Certificate, margin: ExpectedMargin) -> PlannedNoise:
