@@ -23,7 +23,7 @@ class DpppError(Exception):
 
     @property
     def one_line(self) -> str:
-        """Message and hint without a line break, for logs and for texts that hold another."""
+        """Message and hint without a line break, for logs."""
         return self.message if self.hint is None else f"{self.message}; {self.hint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -38,6 +38,11 @@ def _restore(
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(state)
     return error
+
+
+def message_of(error: Exception) -> str:
+    """What any exception says was wrong, without a hint: for a text that holds another's."""
+    return error.message if isinstance(error, DpppError) else str(error)
 
 
 class InputError(DpppError):

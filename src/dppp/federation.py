@@ -196,7 +196,7 @@ def in_process(
                     answer = teachers[send.teacher].handle(send.data, now=now)
                     replies.append((send.teacher, answer))
                 except DpppError as refusal:
-                    note(f"teacher {send.teacher} refused: {refusal}")
+                    note(f"teacher {send.teacher} refused: {refusal.one_line}")
                     if isinstance(refusal, BudgetExceeded):
                         spent.append(refusal)
             progress(kind_of(send.data), done, len(sends))

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -45,10 +46,16 @@ def json_of(command: str) -> dict[str, Any]:
 
 
 def assert_refused(code: int, word: str, result: subprocess.CompletedProcess[str]) -> None:
-    """One line that names what was wrong, the exit code, and nothing that looks like a crash."""
+    """What was wrong, and perhaps a hint, the exit code, and nothing that looks like a crash."""
     assert result.returncode == code, result.stderr
     assert result.stdout == ""
-    assert result.stderr.startswith("dppp: ")
-    assert result.stderr.count("\n") == 1
+    assert_one_failure(result)
     assert word in result.stderr
-    assert "Traceback" not in result.stderr
+
+
+def assert_one_failure(result: subprocess.CompletedProcess[str]) -> None:
+    """One line that says what was wrong, at most one more with a hint; or one JSON object."""
+    if "--json" in result.args:
+        assert set(json.loads(result.stderr)) == {"error", "hint"}
+    else:
+        assert re.fullmatch(r"dppp: [^\n]+\n(hint: [^\n]+\n)?", result.stderr), result.stderr

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.cli.commands import assert_one_failure
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,4 +47,4 @@ def test_bad_work_is_exit_2_and_one_line() -> None:
     ):
         result = run(*SMALL, *wrong)
         assert result.returncode == 2, wrong
-        assert result.stderr.count("\n") == 1, wrong
+        assert_one_failure(result)

@@ -141,7 +141,7 @@ def test_everybody_sets_up_and_a_teacher_accepts(copied: tuple[Path, str]) -> No
 def test_setup_refuses_what_was_not_compared(copied: tuple[Path, str]) -> None:
     root, expected = copied
     good = setup_command(root, "hospital-a", expected, "hospital-a.share")
-    assert_refused(2, "give --hash", run_dppp(good.replace(f"--hash '{expected}'", "")))
+    assert_refused(2, "no --hash", run_dppp(good.replace(f"--hash '{expected}'", "")))
     assert_refused(2, "64 hexadecimal", run_dppp(good.replace(expected, expected[:-1])))
     assert_refused(1, "telephone", run_dppp(good.replace(expected, "0" * 64)))
     other = setup_command(root, "hospital-a", expected, "hospital-b.share")
@@ -160,7 +160,7 @@ def test_setup_names_the_one_ledger_of_the_user_and_what_to_say(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     command = setup_command(root, "hospital-a", expected, "hospital-a.share").partition(" --ledger")
-    assert_refused(2, "together", run_dppp(f"{command[0]} --ledger {tmp_path / 'one.db'}"))
+    assert_refused(2, "give both", run_dppp(f"{command[0]} --ledger {tmp_path / 'one.db'}"))
     shown = run_dppp(command[0]).stdout
     for place in ("data/dppp/ledger.db", "state/dppp/ledger.head"):
         assert str(tmp_path / place) in shown

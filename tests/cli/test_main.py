@@ -1,4 +1,6 @@
-"""The command line as a whole: exit codes, one clear line, never a traceback."""
+"""The command line as a whole: exit codes, one clear line and a hint, never a traceback."""
+
+import json
 
 import pytest
 from tests.cli.commands import assert_refused, run_dppp, run_process
@@ -18,9 +20,28 @@ def test_help_without_arguments_names_the_commands() -> None:
 
 
 @pytest.mark.parametrize("command", ["divine", "--divine", "calibrate --divine"])
-def test_an_unknown_word_is_one_line_and_exit_2(command: str) -> None:
+def test_an_unknown_word_is_said_and_exit_2(command: str) -> None:
     assert_refused(2, "--help", run_process(command))
 
 
 def test_a_real_process_refuses_bad_input_in_one_line() -> None:
     assert_refused(2, "epsilon", run_process("calibrate --epsilon -1 --delta 1e-5 --teachers 20"))
+
+
+def test_the_hint_is_on_a_line_of_its_own() -> None:
+    error, hint = run_dppp("calibrate --epsilon -1 --delta 1e-5 --teachers 20").stderr.splitlines()
+    assert error == "dppp: epsilon must be greater than 0 and at most 500, got -1.0"
+    assert hint == "hint: try 1"
+
+
+def test_with_json_an_error_is_an_object_with_its_hint() -> None:
+    result = run_dppp("calibrate --epsilon -1 --delta 1e-5 --teachers 20 --json")
+    assert result.returncode == 2
+    found = json.loads(result.stderr)
+    assert found["error"].startswith("epsilon must be greater than 0")
+    assert found["hint"] == "try 1"
+
+
+def test_with_json_an_error_without_a_hint_says_so() -> None:
+    result = run_dppp("calibrate --epsilon 1 --delta 1e-5 --teachers 1 --json")
+    assert json.loads(result.stderr)["hint"] is None

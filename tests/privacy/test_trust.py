@@ -64,7 +64,7 @@ def test_impossible_numbers_are_refused(numbers: tuple[int, int, int], reason: s
         ((10, 5, 5), "lower dropouts to 2, or have at least 16 teachers"),
         ((3, None, 1), "lower dropouts to 0, or have at least 4 teachers"),
         ((3, 3, 0), "lower colluders to 2, or have at least 4 teachers"),
-        ((3, 4, 2), "; have at least 9 teachers"),
+        ((3, 4, 2), "hint: have at least 9 teachers"),
     ],
 )
 def test_a_refusal_says_what_to_choose_and_that_holds(

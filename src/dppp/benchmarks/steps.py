@@ -71,11 +71,11 @@ def plot_steps(result: Mapping[str, object], path: Path) -> None:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra that few commands need
     except ImportError as error:
         raise MissingExtraError(
-            "the plot needs matplotlib; install dppp with the extra 'experiments'"
+            "the plot needs matplotlib", hint="install dppp with the extra 'experiments'"
         ) from error
     steps = result["steps"]
     if not isinstance(steps, list):
-        raise InputError("there are no steps to plot; measure them with --steps")
+        raise InputError("there are no steps to plot", hint="measure them with --steps")
     names = [step["step"] for step in steps]
     milliseconds = [step["ms"] for step in steps]
     figure = Figure(figsize=(8, 4.2), layout="constrained")

@@ -33,8 +33,8 @@ class Workload:
             raise InputError("a benchmark needs 2 teachers, 2 classes and 1 label at least")
         if self.entry_bound < 1:
             raise InputError(
-                f"{self.slot_bits} bits cannot hold the sum of {self.teachers} teachers; "
-                "use wider slots"
+                f"{self.slot_bits} bits cannot hold the sum of {self.teachers} teachers",
+                hint="use wider slots",
             )
 
     @property

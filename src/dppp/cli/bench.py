@@ -128,7 +128,7 @@ def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty; choose another folder")
+        raise InputError(f"{folder} is not empty", hint="choose another folder")
     logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
     result = measure_deployment(folder, Load(**load, alone=load["singles"] // 10))
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))

@@ -208,8 +208,11 @@ def setup(
 
     if expected_hash is None:
         raise InputError(
-            "give --hash: the federation hash, after you compared it with the dealer and the "
-            "others by telephone, not the one that came with the file"
+            "there is no --hash to compare the federation file with",
+            hint=(
+                "give the federation hash, after you compared it with the dealer and the others "
+                "by telephone, not the one that came with the file"
+            ),
         )
     compared = read_hash(expected_hash)
     done = set_up(
@@ -254,7 +257,9 @@ def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None
     if ledger is None and head is None:
         return None
     if ledger is None or head is None:
-        raise InputError("give --ledger and --head together: a head is that of one ledger")
+        raise InputError(
+            "--ledger and --head go together: a head is that of one ledger", hint="give both"
+        )
     return LedgerFiles(path=ledger.absolute(), head=head.absolute())
 
 
@@ -276,7 +281,10 @@ def _about_ledger(done: "SetUp") -> list[str]:
 
 def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
     if bool(names) == (path is not None):
-        raise InputError("name the features: by --feature, repeated, or by --features-from FILE")
+        raise InputError(
+            "the features are not named, or twice",
+            hint="name them by --feature, repeated, or by --features-from FILE",
+        )
     if path is None:
         return tuple(names or ())
     from dppp.learning.csv_table import read_table  # noqa: PLC0415

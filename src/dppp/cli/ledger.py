@@ -65,7 +65,9 @@ def remember(
     from dppp.service.stores.head_file import HeadFile  # noqa: PLC0415
 
     if head_file.exists():
-        raise InputError(f"{head_file} remembers a head already; run `dppp ledger check` with it")
+        raise InputError(
+            f"{head_file} remembers a head already", hint="run `dppp ledger check` with it"
+        )
     head = _check(ledger, None)
     HeadFile(head_file).remember(head)
     result = {"head_file": str(head_file), **_head_json(head)}
@@ -88,7 +90,7 @@ def _check(ledger: str, remembered: Path | None) -> "Head":
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"there is no file {path}; correct the path")
+        raise InputError(f"there is no file {path}", hint="correct the path")
     return path
 
 

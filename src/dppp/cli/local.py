@@ -116,7 +116,9 @@ def _make(
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty and holds no local federation; choose another")
+        raise InputError(
+            f"{folder} is not empty and holds no local federation", hint="choose another"
+        )
     broker_port, gateway_port = free_ports(2)
     with progress.status(f"training {teachers} models"):
         models, asked = split_and_train(records, teachers)

@@ -1,8 +1,10 @@
-"""The `dppp` command: registers every command and turns failures into one line and an exit code.
+"""The `dppp` command: registers every command and turns failures into words and an exit code.
 
-Exit codes: 0 done, 2 bad input, 1 refused or failed.
+Exit codes: 0 done, 2 bad input, 1 refused or failed. What went wrong is on one line of standard
+error, and what to do about it on the next; with --json both are in one object.
 """
 
+import json
 import sys
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
@@ -76,19 +78,25 @@ app.command()(bench.bench)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=arguments, prog_name="dppp", standalone_mode=False)
     except typer.TyperException as error:
-        _fail(2, f"{error.format_message()} See 'dppp --help', or --help after a command.")
+        hint = "see 'dppp --help', or --help after a command"
+        _fail(2, DpppError(error.format_message(), hint=hint), as_json=as_json)
     except InputError as error:
-        _fail(2, str(error))
+        _fail(2, error, as_json=as_json)
     except DpppError as error:
-        _fail(1, str(error))
+        _fail(1, error, as_json=as_json)
     except typer.Abort:
-        _fail(1, "stopped before it was done")
+        _fail(1, DpppError("stopped before it was done"), as_json=as_json)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(code: int, message: str) -> NoReturn:
-    sys.stderr.write("dppp: " + " ".join(message.split()) + "\n")
+def _fail(code: int, error: DpppError, *, as_json: bool) -> NoReturn:
+    message = " ".join(error.message.split())
+    if as_json:
+        sys.stderr.write(json.dumps({"error": message, "hint": error.hint}) + "\n")
+    else:
+        sys.stderr.write(f"dppp: {message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
     sys.exit(code)

@@ -12,7 +12,7 @@ def load_pyplot() -> Any:
         import matplotlib as mpl  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "drawing needs matplotlib; install it with: pip install 'dppp[experiments]'"
+            "drawing needs matplotlib", hint="install it with: pip install 'dppp[experiments]'"
         ) from error
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
@@ -25,7 +25,7 @@ def require_service() -> None:
     for module in ("nkeys", "pydantic"):
         if importlib.util.find_spec(module) is None:
             raise MissingExtraError(
-                f"this needs {module}; install it with: pip install 'dppp[service]'"
+                f"this needs {module}", hint="install it with: pip install 'dppp[service]'"
             )
 
 
@@ -33,5 +33,5 @@ def require_scikit_learn() -> None:
     """Say what to install before anything that learns is imported."""
     if importlib.util.find_spec("sklearn") is None:
         raise MissingExtraError(
-            "this needs scikit-learn; install it with: pip install 'dppp[learning]'"
+            "this needs scikit-learn", hint="install it with: pip install 'dppp[learning]'"
         )

@@ -18,7 +18,7 @@ from dppp.cli.options import JsonOption
 from dppp.cli.output_files import make_folder, write_bytes
 from dppp.cli.terminal import emit
 from dppp.cli.verify import read_task_id
-from dppp.errors import GatewayError, InputError
+from dppp.errors import GatewayError, GatewayFault, InputError
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
@@ -152,9 +152,10 @@ class _Keep:
 def _require_all_signed(unsigned: int) -> None:
     """Rows that are asked afresh are all in a receipt."""
     if unsigned:
-        raise GatewayError(
+        raise GatewayFault(
             f"{unsigned:,} labels stand in no receipt, though all rows were asked afresh; nothing "
-            "was written. Tell the teachers"
+            "was written",
+            hint="tell the teachers",
         )
 
 
@@ -162,9 +163,9 @@ def _say_unsigned(unsigned: int, out: Path) -> None:
     """Whoever names the task wants every label checked."""
     if unsigned:
         raise GatewayError(
-            f"{unsigned:,} labels stand in no receipt: they were released before, says the gateway "
-            f"and nobody else. {out} marks them in its column in_receipt; ask for these rows with "
-            "--fresh, at a charge"
+            f"{unsigned:,} labels stand in no receipt: they were released before, says the "
+            f"gateway and nobody else. {out} marks them in its column in_receipt",
+            hint="ask for these rows with --fresh, at a charge",
         )
 
 
@@ -218,7 +219,10 @@ def _plan(
 def _token(path: Path | None) -> str:
     if path is None:
         if TOKEN_VARIABLE not in os.environ:
-            raise InputError(f"give --token-file, or set {TOKEN_VARIABLE} in the environment")
+            raise InputError(
+                "there is no token",
+                hint=f"give --token-file, or set {TOKEN_VARIABLE} in the environment",
+            )
         return os.environ[TOKEN_VARIABLE].strip()
     try:
         return path.read_text(encoding="utf-8").strip()

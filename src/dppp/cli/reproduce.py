@@ -175,7 +175,8 @@ def _steps() -> Any:
         from dppp.experiments import reproduce  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "the experiments need scikit-learn; install it with: pip install 'dppp[experiments]'"
+            "the experiments need scikit-learn",
+            hint="install it with: pip install 'dppp[experiments]'",
         ) from error
     return reproduce
 

@@ -50,7 +50,8 @@ def simulate(
     if len(records.rows) < teachers + queries:
         raise InputError(
             f"{len(records.rows)} records are too few for {teachers} teachers and {queries} "
-            "queries; lower one of them"
+            "queries",
+            hint="lower one of them",
         )
     result, predicted = _run_trial(
         records,

@@ -62,7 +62,7 @@ def read_task_id(text: str) -> "TaskId":
     except ValueError:
         found = b""
     if len(found) != HASH_BYTES:
-        raise InputError("a task's id has 64 hexadecimal digits; copy all of it")
+        raise InputError("a task's id has 64 hexadecimal digits", hint="copy all of it")
     return TaskId(found)
 
 

@@ -48,7 +48,9 @@ class Spreading:
         """Refuse shares of other classes; a student asks this before it spends anything."""
         shares = self.class_shares
         if shares is not None and len(shares) != count:
-            raise InputError(f"{len(shares)} class_shares for {count} classes; give one for each")
+            raise InputError(
+                f"{len(shares)} class_shares for {count} classes", hint="give one for each"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,9 @@ def choose_records(features: ArrayLike, count: int, *, seed: int | None = None) 
     """
     rows = np.asarray(features, dtype=np.float64)
     if not 1 <= count <= len(rows):
-        raise InputError(f"cannot choose {count} of {len(rows)} records; ask for fewer labels")
+        raise InputError(
+            f"cannot choose {count} of {len(rows)} records", hint="ask for fewer labels"
+        )
     means = KMeans(count, n_init=1, random_state=seed).fit(rows)
     sizes = np.bincount(means.labels_, minlength=count)
     distances = means.transform(rows)

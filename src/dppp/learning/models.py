@@ -64,8 +64,11 @@ def _answer_of(model: object) -> ModelFunction:
     if callable(model):
         return model
     raise InputError(
-        f"a model of type {type(model).__name__} cannot vote; give something with predict, a torch "
-        "module, the path of an ONNX file, a function or a VoteTable"
+        f"a model of type {type(model).__name__} cannot vote",
+        hint=(
+            "give something with predict, a torch module, the path of an ONNX file, a function "
+            "or a VoteTable"
+        ),
     )
 
 
@@ -128,8 +131,9 @@ def _onnx_answer(path: Path) -> ModelFunction:
     (given, *more), (wanted, *_) = session.get_inputs(), session.get_outputs()
     if more or given.type not in _ONNX_FLOATS:
         raise InputError(
-            f"{path} takes {1 + len(more)} inputs, the first a {given.type}; a model votes on rows "
-            "of numbers: export it with one input, a tensor of floats"
+            f"{path} takes {1 + len(more)} inputs, the first a {given.type}; a model votes on "
+            "rows of numbers",
+            hint="export it with one input, a tensor of floats",
         )
 
     def answer(rows: Rows) -> Any:
@@ -144,10 +148,10 @@ def _onnx_session(path: Path) -> Any:
         import onnxruntime  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "an ONNX model needs onnxruntime; install it with: pip install 'dppp[onnx]'"
+            "an ONNX model needs onnxruntime", hint="install it with: pip install 'dppp[onnx]'"
         ) from error
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give the path of an ONNX model")
+        raise InputError(f"there is no file {path}", hint="give the path of an ONNX model")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong is raised, and noted by the teacher
     try:
@@ -156,6 +160,6 @@ def _onnx_session(path: Path) -> Any:
         )
     except Exception as error:  # its errors have no common class of their own
         raise InputError(
-            f"onnxruntime {onnxruntime.__version__} cannot load {path} ({error}); export the model "
-            "again, for an operator set that this release knows"
+            f"onnxruntime {onnxruntime.__version__} cannot load {path} ({error})",
+            hint="export the model again, for an operator set that this release knows",
         ) from error

@@ -172,17 +172,22 @@ def _votes(
     classes: int | None,
 ) -> tuple[VoteForecast, int]:
     if (accuracy_margin is None) == (votes is None):
-        raise InputError("give either an accuracy margin or votes, and not both")
+        raise InputError(
+            "it takes either an accuracy margin or votes, and not both", hint="give one of them"
+        )
     if accuracy_margin is not None:
         if teachers is None:
-            raise InputError("say how many teachers vote, with teachers or --teachers")
+            raise InputError(
+                "nothing says how many teachers vote",
+                hint="give their number: teachers or --teachers",
+            )
         margin = ExpectedMargin(margin=accuracy_margin, classes=10 if classes is None else classes)
         return margin, teachers
     observed = count_votes(votes, labels, classes=classes)
     if teachers is not None and teachers != observed.teachers:
         raise InputError(
-            f"the votes are of {observed.teachers} teachers, not of {teachers}; "
-            "leave the number of teachers out"
+            f"the votes are of {observed.teachers} teachers, not of {teachers}",
+            hint="leave the number of teachers out",
         )
     return observed, observed.teachers
 

@@ -125,7 +125,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Records are compared and chosen by `graph_features`, if given, and else by X.
         """
         if y is not None:
-            raise InputError("a student takes no labels from outside; leave y out")
+            raise InputError("a student takes no labels from outside", hint="leave y out")
         pool: NDArray[Any] = validate_data(self, X)
         features = pool if graph_features is None else np.asarray(graph_features, dtype=np.float64)
         if len(features) != len(pool):
@@ -136,7 +136,9 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         answers = self._ask(pool[self.asked_])
         answered, evidence = evidence_from_answers(answers, self.classes_, len(self.asked_))
         if not answered.any():
-            raise InputError("every answer was an abstention; ask for fewer labels or more budget")
+            raise InputError(
+                "every answer was an abstention", hint="ask for fewer labels or more budget"
+            )
         self.answered_ = self.asked_[answered]
         self.private_labels_ = self.classes_[evidence.argmax(axis=1)]
         self._spread(features, evidence)
@@ -166,7 +168,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is not None:
             return np.asarray(self.classes)
         if not hasattr(self.teachers, "predict"):
-            raise InputError("a function does not name its classes; give them as `classes`")
+            raise InputError("a function does not name its classes", hint="give them as `classes`")
         check_is_fitted(self.teachers)
         return np.asarray(self.teachers.classes_)
 

@@ -44,9 +44,13 @@ def _cells(votes: Any) -> list[list[object]]:
     try:
         cells = [list(row) for row in _plain(votes)]
     except TypeError as error:
-        raise InputError("votes must be a table: one row a query, one column a teacher") from error
+        raise InputError(
+            "votes must be a table: one row per query, one column per teacher"
+        ) from error
     if not cells or not cells[0]:
-        raise InputError("the votes hold no query; give one row a query, one column a teacher")
+        raise InputError(
+            "the votes hold no query", hint="give one row per query, one column per teacher"
+        )
     for place, row in enumerate(cells):
         if len(row) != len(cells[0]):
             raise InputError(
@@ -59,7 +63,9 @@ def _cells(votes: Any) -> list[list[object]]:
 def _column(labels: Any, queries: int) -> list[object]:
     column = list(_plain(labels))
     if len(column) != queries:
-        raise InputError(f"{len(column)} labels do not go with {queries} queries; give one a query")
+        raise InputError(
+            f"{len(column)} labels do not go with {queries} queries", hint="give one per query"
+        )
     return column
 
 
@@ -72,7 +78,7 @@ def _class_numbers(cells: Sequence[object]) -> list[int] | None:
     """All cells as whole numbers; None if they are names."""
     distinct = {cell: _as_number(cell) for cell in dict.fromkeys(cells)}
     if any(isinstance(number, float) and math.isnan(number) for number in distinct.values()):
-        raise InputError("a vote or label is missing (empty or NaN); give every one a class")
+        raise InputError("a vote or label is missing (empty or NaN)", hint="give every one a class")
     if any(number is None for number in distinct.values()):
         return None
     for cell, number in distinct.items():
@@ -108,14 +114,15 @@ def _number_names(cells: Sequence[object], labels: int) -> list[int]:
 def _require_known(numbers: Sequence[int], cells: Sequence[object], classes: int) -> None:
     if classes > _MOST_CLASSES:
         raise InputError(
-            f"{classes:,} classes are more than {_MOST_CLASSES:,}; number the classes from 0, "
-            "without gaps"
+            f"{classes:,} classes are more than {_MOST_CLASSES:,}",
+            hint="number the classes from 0, without gaps",
         )
     for number, cell in zip(numbers, cells, strict=True):
         if number >= classes:
             raise InputError(
-                f"unknown class {cell}: with {classes} classes the numbers are 0 to {classes - 1}, "
-                f"and there is room for {classes} names; raise classes or mend the votes"
+                f"unknown class {cell}: with {classes} classes the numbers are 0 to "
+                f"{classes - 1}, and there is room for {classes} names",
+                hint="raise classes or mend the votes",
             )
 
 

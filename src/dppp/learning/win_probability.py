@@ -59,8 +59,10 @@ class ExpectedMargin:
     def __post_init__(self) -> None:
         if not 0 < self.margin <= 1:
             raise InputError(
-                f"the margin must be above 0 and at most 1, got {self.margin!r}; 0.4 means that "
-                "the leading class has 40 % of the votes more than the runner-up"
+                f"the margin must be above 0 and at most 1, got {self.margin!r}",
+                hint=(
+                    "0.4 means that the leading class has 40 % of the votes more than the runner-up"
+                ),
             )
         keep_whole(self, "classes", least=2)
 

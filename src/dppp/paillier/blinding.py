@@ -117,4 +117,4 @@ def _widest_window(public: PublicKey, exponent_bits: int, bytes_limit: int) -> i
         rows = -(-exponent_bits // window)
         if rows * (((1 << window) - 1) * entry_bytes + 128) <= bytes_limit:
             return window
-    raise InputError(f"no table of blindings fits in {bytes_limit} bytes; allow more")
+    raise InputError(f"no table of blindings fits in {bytes_limit} bytes", hint="allow more")

@@ -27,7 +27,9 @@ class BlindingPool:
         self, table: BlindingTable, *, capacity: int, random_bytes: RandomSource = system_randomness
     ) -> None:
         if capacity < 1:
-            raise InputError(f"a pool for {capacity} blindings is too small; give it room for one")
+            raise InputError(
+                f"a pool for {capacity} blindings is too small", hint="give it room for one"
+            )
         self._table = table
         self._capacity = capacity
         self._random_bytes = random_bytes
@@ -60,7 +62,7 @@ class BlindingPool:
     def take(self) -> Blinding:
         """A blinding that nobody else gets."""
         if self._is_closed:
-            raise InputError("the pool of blindings is closed; open a new one")
+            raise InputError("the pool of blindings is closed", hint="open a new one")
         if self._is_forked:
             return self._table.draw(self._random_bytes)
         with self._changed:

@@ -88,8 +88,8 @@ def check_terms(
     shortest = SHORTEST_TESTING_BITS if insecure_testing else SHORTEST_MODULUS_BITS
     if modulus_bits not in range(shortest, LONGEST_MODULUS_BITS + 1, 2):
         raise KeyMaterialError(
-            f"a modulus of {modulus_bits} bits cannot be dealt; "
-            f"choose an even number from {shortest} to {LONGEST_MODULUS_BITS}"
+            f"a modulus of {modulus_bits} bits cannot be dealt",
+            hint=f"choose an even number from {shortest} to {LONGEST_MODULUS_BITS}",
         )
     if not 2 <= threshold <= teachers:
         raise KeyMaterialError(

@@ -23,7 +23,7 @@ class Reader:
         self._kind = kind
         if self.take(len(tag)) != tag:
             raise EncodingError(
-                f"these bytes are not {kind} of a version known here; check what was sent"
+                f"these bytes are not {kind} of a version known here", hint="check what was sent"
             )
 
     def take(self, length: int) -> bytes:
@@ -31,8 +31,8 @@ class Reader:
         taken = self._data[self._position : self._position + length]
         if len(taken) != length:
             raise EncodingError(
-                f"{self._kind} ends after {len(self._data)} bytes, in the middle of a field; "
-                "get it again, it was cut short"
+                f"{self._kind} ends after {len(self._data)} bytes, in the middle of a field",
+                hint="get it again, it was cut short",
             )
         self._position += length
         return taken
@@ -50,5 +50,6 @@ class Reader:
         left_over = len(self._data) - self._position
         if left_over:
             raise EncodingError(
-                f"{self._kind} has {left_over} bytes after its end; get it again, it was changed"
+                f"{self._kind} has {left_over} bytes after its end",
+                hint="get it again, it was changed",
             )

@@ -22,7 +22,7 @@ Ciphertext = NewType("Ciphertext", mpz)
 def encrypt(public: PublicKey, plaintext: mpz, blinding: Blinding) -> Ciphertext:
     """(1 + n)^m · blinding: Eq. 1. It needs no exponentiation."""
     if not 0 <= plaintext < public.plaintext_modulus:
-        raise InputError("a plaintext is outside 0..n^s - 1; pack it with `packing` first")
+        raise InputError("a plaintext is outside 0..n^s - 1", hint="pack it with `packing` first")
     # The blinding's own power of 1 + n is added to m beforehand.
     power = raise_generator(public, plaintext + blinding.shift)
     return Ciphertext(power * blinding.factor % public.ciphertext_modulus)
@@ -56,8 +56,8 @@ def read_ciphertexts(public: PublicKey, data: bytes) -> tuple[Ciphertext, ...]:
     length = byte_length(public.ciphertext_modulus)
     if not data or len(data) % length:
         raise EncodingError(
-            f"{len(data)} bytes are not a whole number of ciphertexts of {length} bytes; "
-            "get them again"
+            f"{len(data)} bytes are not a whole number of ciphertexts of {length} bytes",
+            hint="get them again",
         )
     values = tuple(
         Ciphertext(mpz.from_bytes(data[start : start + length], "big"))

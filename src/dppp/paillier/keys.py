@@ -150,7 +150,7 @@ class PublicKey:
         )
         reader.finish()
         if key.to_bytes() != data:
-            raise EncodingError("a public key is not in its canonical form; get it again")
+            raise EncodingError("a public key is not in its canonical form", hint="get it again")
         return key
 
 
@@ -168,7 +168,9 @@ class KeyShare:
         if not 1 <= self.index <= MOST_TEACHERS:
             raise KeyMaterialError(f"a key share's index is {self.index}; teachers count from 1")
         if self.exponent < 1:
-            raise KeyMaterialError("a key share's exponent is not positive; deal the key anew")
+            raise KeyMaterialError(
+                "a key share's exponent is not positive", hint="deal the key anew"
+            )
 
     def __repr__(self) -> str:
         return f"KeyShare(key_id={self.key_id.hex()}, index={self.index}, exponent=<redacted>)"
@@ -186,7 +188,7 @@ class KeyShare:
         key_id, index = KeyId(reader.take(KEY_ID_BYTES)), reader.count(2)
         exponent = data[len(_SHARE_TAG) + KEY_ID_BYTES + 2 :]
         if exponent[:1] in (b"", b"\0"):
-            raise EncodingError("a key share is not in its canonical form; get it again")
+            raise EncodingError("a key share is not in its canonical form", hint="get it again")
         return cls(key_id=key_id, index=index, exponent=mpz.from_bytes(exponent, "big"))
 
 
@@ -195,15 +197,20 @@ def refuse_version_1(data: bytes, *, tag: bytes, kind: str) -> None:
     if data.startswith(tag.replace(b"2", b"1")):
         raise KeyMaterialError(
             f"this {kind} was dealt before 0.2.0 and is unsafe: two colluding teachers could "
-            "factor its modulus; deal a new key with 'dppp keys deal', and treat ballots that "
-            "were sealed under the old one as readable"
+            "factor its modulus",
+            hint=(
+                "deal a new key with 'dppp keys deal', and treat ballots that were sealed under "
+                "the old one as readable"
+            ),
         )
 
 
 def check_belongs(public: PublicKey, share: KeyShare) -> None:
     """Refuse a share of another key, or of a teacher that the key does not have."""
     if share.key_id != public.key_id:
-        raise KeyMaterialError("this key share belongs to another key; use the share of this key")
+        raise KeyMaterialError(
+            "this key share belongs to another key", hint="use the share of this key"
+        )
     if share.index > public.teachers:
         raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
 
@@ -213,7 +220,9 @@ def check_key_share(public: PublicKey, share: KeyShare) -> None:
     check_belongs(public, share)
     power = power_secret(public.verification_base, share.exponent, public.share_modulus)
     if power != public.verification_keys[share.index - 1]:
-        raise KeyMaterialError("this key share does not fit the public key; ask the dealer for it")
+        raise KeyMaterialError(
+            "this key share does not fit the public key", hint="ask the dealer for it"
+        )
 
 
 def _check_numbers(key: PublicKey) -> None:
@@ -249,7 +258,7 @@ def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
     elif modulus % 4 != 1:
         reason = "is not a product of two safe primes"
     if reason:
-        raise KeyMaterialError(f"the modulus {reason}; deal a new key with 'dppp keys deal'")
+        raise KeyMaterialError(f"the modulus {reason}", hint="deal a new key with 'dppp keys deal'")
 
 
 def _check_elements(key: PublicKey) -> None:
@@ -262,11 +271,13 @@ def _check_elements(key: PublicKey) -> None:
         check_units([key.blinding_base], key.modulus, key.modulus, what="blinding base")
         check_units(bases, key.modulus, key.share_modulus, what="verification key")
     except GroupElementError as error:
-        raise KeyMaterialError(f"a public key is damaged: {error}") from error
+        raise KeyMaterialError(f"a public key is damaged: {error.message}") from error
     if {1, key.modulus - 1, key.share_modulus - 1} & {key.blinding_base, *bases}:
-        raise KeyMaterialError("a base or a verification key is 1 or -1; get the key again")
+        raise KeyMaterialError("a base or a verification key is 1 or -1", hint="get the key again")
     if len(set(bases)) != len(bases):
-        raise KeyMaterialError("two teachers have the same verification key; get the key again")
+        raise KeyMaterialError(
+            "two teachers have the same verification key", hint="get the key again"
+        )
 
 
 @functools.cache

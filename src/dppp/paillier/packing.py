@@ -32,7 +32,8 @@ class Packing:
         if self.slot_bits > self.plaintext_bits:
             raise InputError(
                 f"a slot of {self.slot_bits} bits does not fit a plaintext of "
-                f"{self.plaintext_bits}; use a larger s or a smaller bound"
+                f"{self.plaintext_bits}",
+                hint="use a larger s or a smaller bound",
             )
 
     @property
@@ -74,8 +75,9 @@ class Packing:
         """
         if len(plaintexts) != self.plaintexts_for(count):
             raise InputError(
-                f"{count} integers take {self.plaintexts_for(count)} plaintexts, "
-                f"not {len(plaintexts)}; unpack the whole tally"
+                f"{count} integers take {self.plaintexts_for(count)} plaintexts, not "
+                f"{len(plaintexts)}",
+                hint="unpack the whole tally",
             )
         ballots = self.contributions if contributions is None else contributions
         if not 0 < ballots <= self.contributions:

@@ -92,7 +92,9 @@ class LossDistribution:
 
     def __init__(self, spendings: Sequence[Spending]) -> None:
         if not spendings:
-            raise InputError("nothing to account for; give at least one noise with its queries")
+            raise InputError(
+                "nothing to account for", hint="give at least one noise with its queries"
+            )
         losses = [_Losses.of(spending.noise) for spending in spendings]
         counts = [2 * spending.queries for spending in spendings]
         step = _grid_step(losses, counts)
@@ -177,8 +179,9 @@ def _smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float
         low, high = high, 2 * high
         if high > HIGHEST_EPSILON:
             raise UncertifiedError(
-                f"even at epsilon = {HIGHEST_EPSILON:g} the answers cost more than "
-                f"delta = {delta:g}; use more noise, fewer queries or a larger delta"
+                f"even at epsilon = {HIGHEST_EPSILON:g} the answers cost more than delta = "
+                f"{delta:g}",
+                hint="use more noise, fewer queries or a larger delta",
             )
     while high - low > 1e-8 * high and high > 1e-9:
         middle = (low + high) / 2

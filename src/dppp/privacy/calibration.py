@@ -56,7 +56,7 @@ def calibrate_for(
 ) -> Certificate:
     """The same for a promise and a trust that were made before."""
     if calibration not in CALIBRATIONS:
-        raise InputError(f"unknown calibration {calibration!r}; choose exact or paper")
+        raise InputError(f"unknown calibration {calibration!r}", hint="choose exact or paper")
     _require_computable(promise)
     if calibration == "paper":
         return calibrate_as_the_paper(noise, promise, trust)
@@ -73,7 +73,8 @@ def _require_computable(promise: Promise) -> None:
     if promise.delta < least:
         raise InputError(
             f"delta = {promise.delta:g} is too small to be certified over {promise.queries} "
-            f"queries: rounding alone may be {least:.1g}; use a larger delta"
+            f"queries: rounding alone may be {least:.1g}",
+            hint="use a larger delta",
         )
 
 
@@ -85,9 +86,10 @@ def _calibrate_exactly(name: str, promise: Promise, trust: Trust) -> Certificate
         certificate = _certify_smallest(name, promise, trust, reserve=reserve)
     if not certificate.certified:
         raise UncertifiedError(
-            f"{name} noise cannot be certified for epsilon = {promise.epsilon:g}, "
-            f"delta = {promise.delta:g} over {promise.queries} queries: sampling alone adds "
-            f"{certificate.sampling_delta:.2g} to delta; lower epsilon or raise delta"
+            f"{name} noise cannot be certified for epsilon = {promise.epsilon:g}, delta = "
+            f"{promise.delta:g} over {promise.queries} queries: sampling alone adds "
+            f"{certificate.sampling_delta:.2g} to delta",
+            hint="lower epsilon or raise delta",
         )
     return certificate
 

@@ -39,7 +39,7 @@ def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
     """
     require_epsilon(epsilon)
     if scope not in SCOPES:
-        raise InputError(f"unknown scope {scope!r}; choose one of {', '.join(SCOPES)}")
+        raise InputError(f"unknown scope {scope!r}", hint=f"choose one of {', '.join(SCOPES)}")
     counts_moved = 2 if scope == "joint" else 1
     if epsilon >= counts_moved * noise.highest_loss:
         return 0.0
@@ -101,7 +101,8 @@ def require_epsilon(epsilon: object) -> None:
         raise InputError(f"epsilon must be a number, got {epsilon!r}")
     if not 0 < epsilon <= HIGHEST_EPSILON:
         raise InputError(
-            f"epsilon must be greater than 0 and at most {HIGHEST_EPSILON:g}, got {epsilon}; try 1"
+            f"epsilon must be greater than 0 and at most {HIGHEST_EPSILON:g}, got {epsilon}",
+            hint="try 1",
         )
 
 
@@ -110,4 +111,6 @@ def require_delta(delta: object) -> None:
     if not isinstance(delta, int | float) or isinstance(delta, bool):
         raise InputError(f"delta must be a number, got {delta!r}")
     if not 0 < delta < 1:
-        raise InputError(f"delta must lie between 0 and 1, both excluded, got {delta}; try 1e-5")
+        raise InputError(
+            f"delta must lie between 0 and 1, both excluded, got {delta}", hint="try 1e-5"
+        )

@@ -37,13 +37,14 @@ class Trust:
         if self.honest_shares < 1:
             raise InputError(
                 f"colluders + dropouts must be below teachers, got {self.colluders} + "
-                f"{self.dropouts} of {self.teachers}; {self._what_to_choose()}"
+                f"{self.dropouts} of {self.teachers}",
+                hint=self._what_to_choose(),
             )
         if self.threshold > self.ballots_needed:
             raise InputError(
                 f"the decryption threshold would be {self.threshold}, but only "
-                f"{self.ballots_needed} of {self.teachers} teachers are sure to answer; "
-                f"{self._what_to_choose()}"
+                f"{self.ballots_needed} of {self.teachers} teachers are sure to answer",
+                hint=self._what_to_choose(),
             )
 
     @classmethod

@@ -98,10 +98,10 @@ class Aggregator:
         It is stored signed: whoever can write to the store cannot ask in the aggregator's name.
         """
         if request.task_id != self.task.task_id:
-            raise InputError("the request is for another task; compare the task's hash")
+            raise InputError("the request is for another task", hint="compare the task's hash")
         decode_inputs([query.input for query in request.queries], len(self.task.features))
         if now > request.deadline:
-            raise InputError("the deadline of the request has passed; choose a later one")
+            raise InputError("the deadline of the request has passed", hint="choose a later one")
         identifier = request.batch_id
         self._stored.put_request(identifier, sign(request, self._signer))
         return identifier
@@ -123,11 +123,11 @@ class Aggregator:
         if self.outcome(identifier) is not None:
             return Output()
         if not self._stored.has_request(identifier):
-            raise InputError("a batch that is not in the store; send its request first")
+            raise InputError("a batch that is not in the store", hint="send its request first")
         try:
             batch = self._restore(identifier, now)
         except (InputError, Refusal, PeerFault) as refusal:
-            abort = Abort(reason=f"what the store has of it is refused: {refusal}")
+            abort = Abort(reason=f"what the store has of it is refused: {refusal.message}")
             outcome = self._stored.put_outcome(identifier, abort)
             return Output(events=(self._end(identifier, outcome),))
         self._batches[identifier] = batch
@@ -156,7 +156,7 @@ class Aggregator:
         except SignatureFault:
             pass  # whoever carries messages could have made it: nobody is blamed, and it is dropped
         except (PeerFault, InputError) as error:
-            batch.blame(teacher, str(error))
+            batch.blame(teacher, error.message)
         events = self._advance(batch, now)
         return Output(sends=_sends(batch, batch.wanted() - before), events=events)
 
@@ -242,7 +242,7 @@ class Aggregator:
         request = self._stored.request(identifier)
         assert request is not None, "adopt looked for it"
         if request.task_id != self.task.task_id:
-            raise InputError("its request is for another task; give each task its own store")
+            raise InputError("its request is for another task", hint="give each task its own store")
         require_from_aggregator(self.task, request)
         batch = Batch(self.task, self._public, request, self._patience, self._signer)
         if batch.batch_id != identifier:

@@ -97,7 +97,7 @@ def read_ballot(
         proof = BallotProof.from_bytes(public, ballot.proof)
     except InputError as error:
         raise BallotFault(
-            f"teacher {ballot.teacher}'s ballot is not one of this key: {error}",
+            f"teacher {ballot.teacher}'s ballot is not one of this key: {error.message}",
             culprits=(ballot.teacher,),
         ) from error
     if len(ciphertexts) != size:
@@ -160,7 +160,7 @@ def check_list(task: Task, public: PublicKey, ballot_list: BallotList, *, size: 
     except DpppError as error:
         culprits = getattr(error, "culprits", ())
         raise ListFault(
-            f"the list holds a ballot that is not good: {error}", culprits=culprits
+            f"the list holds a ballot that is not good: {error.message}", culprits=culprits
         ) from error
     return tally_ballots(public, ballots)
 

@@ -460,7 +460,8 @@ class Batch:
             )
         except PackingError as error:
             # Some voter packed an impossible entry; the sum does not say who.
-            self.abort(f"a ballot was not made by the rules: {error}", answered=set(self._ballots))
+            reason = f"a ballot was not made by the rules: {error.message}"
+            self.abort(reason, answered=set(self._ballots))
             return
         receipt = Receipt(
             task=encode(self._task),

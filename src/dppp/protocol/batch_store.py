@@ -127,11 +127,13 @@ def claim_store(store: BatchStore, task_id: bytes) -> None:
     is_used = any(store.having(kind) for kind in (Kind.REQUEST, Kind.JOB))
     if is_used and store.get(_WHOLE_STORE, Kind.TASK) is None:
         raise InputError(
-            "this batch store was written before 0.2.0, whose keys are unsafe; give [store] a new "
-            "place, and delete this one: CHANGELOG.md, Security, says why"
+            "this batch store was written before 0.2.0, whose keys are unsafe",
+            hint="give [store] a new place, and delete this one: CHANGELOG.md, Security, says why",
         )
     if store.put_once(_WHOLE_STORE, Kind.TASK, task_id) != task_id:
-        raise InputError("this batch store belongs to another task; give [store] a new place")
+        raise InputError(
+            "this batch store belongs to another task", hint="give [store] a new place"
+        )
 
 
 class MemoryBatchStore:

@@ -39,6 +39,6 @@ def _require_finite(table: NDArray[np.float64]) -> None:
     broken = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if len(broken):
         raise InputError(
-            f"input {int(broken[0])} holds a value that is not a finite number; "
-            "fill in or leave out what is missing"
+            f"input {int(broken[0])} holds a value that is not a finite number",
+            hint="fill in or leave out what is missing",
         )

@@ -37,7 +37,7 @@ class Query:
     input: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        _require_length("a query's nonce", self.nonce, NONCE_BYTES)
+        require_length("a query's nonce", self.nonce, NONCE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +52,12 @@ class BatchRequest:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_length("a task id", self.task_id, HASH_BYTES)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_length("a task id", self.task_id, HASH_BYTES)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
         if not 1 <= len(self.queries) <= MOST_QUERIES:
             raise WireError(
-                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}; split it"
+                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}",
+                hint="split it",
             )
 
     @property
@@ -84,8 +85,8 @@ class Ballot:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +101,8 @@ class BallotList:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +117,8 @@ class ListStatement:
     participants: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id, self.key_id, self.list_hash, self.tally_hash)
-        _require_indices(self.participants)
+        require_ids(self.task_id, self.batch_id, self.key_id, self.list_hash, self.tally_hash)
+        require_indices(self.participants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +132,8 @@ class Endorsement:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
-        _require_indices((self.teacher,))
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_indices((self.teacher,))
 
     @property
     def task_id(self) -> TaskId:
@@ -153,8 +154,8 @@ class Endorser:
     signature: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
-        _require_indices((self.teacher,))
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_indices((self.teacher,))
 
     def endorsement_of(self, statement: ListStatement) -> Endorsement:
         """The endorsement itself."""
@@ -175,8 +176,8 @@ class CertifiedList:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id, self.list_hash)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id, self.list_hash)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +194,8 @@ class SignedShares:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id, self.list_hash)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id, self.list_hash)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +211,8 @@ class ProofRequest:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id, self.list_hash)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id, self.list_hash)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 FromAggregator = BatchRequest | BallotList | CertifiedList | ProofRequest
@@ -231,8 +232,8 @@ class SignedShareProof:
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        _require_ids(self.task_id, self.batch_id, self.list_hash)
-        _require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_ids(self.task_id, self.batch_id, self.list_hash)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
 
 
 FromTeacher = Ballot | Endorsement | SignedShares | SignedShareProof
@@ -297,20 +298,20 @@ def _signed_parts(message: FromTeacher | FromAggregator) -> tuple[bytes, ...]:
     match message:
         case BatchRequest():
             inputs = (part for each in message.queries for part in (each.nonce, each.input))
-            return (message.task_id, _number(message.deadline), *inputs)
+            return (message.task_id, number_bytes(message.deadline), *inputs)
         case Ballot():
             parts: tuple[bytes, ...] = (message.ciphertexts, message.proof)
         case BallotList():
             return (list_hash(message),)
         case Endorsement():
             said = message.statement
-            members = b"".join(map(_number, said.participants))
+            members = b"".join(map(number_bytes, said.participants))
             parts = (said.key_id, said.list_hash, said.tally_hash, members)
         case CertifiedList():
             signatures = (
                 part
                 for each in message.endorsers
-                for part in (_number(each.teacher), each.signature)
+                for part in (number_bytes(each.teacher), each.signature)
             )
             return (
                 message.task_id,
@@ -325,24 +326,28 @@ def _signed_parts(message: FromTeacher | FromAggregator) -> tuple[bytes, ...]:
             return (message.task_id, message.batch_id, message.list_hash, message.tallies)
         case SignedShareProof():
             parts = (message.list_hash, message.proof)
-    return (message.task_id, message.batch_id, _number(message.teacher), *parts)
+    return (message.task_id, message.batch_id, number_bytes(message.teacher), *parts)
 
 
-def _number(value: int) -> bytes:
+def number_bytes(value: int) -> bytes:
+    """A number as it is hashed and signed."""
     return value.to_bytes(8, "big", signed=True)
 
 
-def _require_ids(*ids: bytes) -> None:
+def require_ids(*ids: bytes) -> None:
+    """Refuse what is not a hash."""
     for each in ids:
-        _require_length("an id", each, HASH_BYTES)
+        require_length("an id", each, HASH_BYTES)
 
 
-def _require_length(what: str, value: bytes, length: int) -> None:
+def require_length(what: str, value: bytes, length: int) -> None:
+    """Refuse bytes of another length."""
     if len(value) != length:
         raise WireError(f"{what} has {len(value)} bytes, expected {length}")
 
 
-def _require_indices(values: Iterable[int]) -> None:
+def require_indices(values: Iterable[int]) -> None:
+    """Refuse what is not the number of a teacher."""
     for each in values:
         if not 1 <= each <= MOST_INDEX:
             raise WireError(f"{each} is not the number of a teacher; they count from 1")

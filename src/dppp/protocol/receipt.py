@@ -141,7 +141,7 @@ def checking(check: str) -> Iterator[None]:
     except TranscriptError:
         raise
     except DpppError as error:
-        raise TranscriptError(check, str(error)) from error
+        raise TranscriptError(check, error.message, hint=error.hint) from error
 
 
 def _require_task(task: Task, expected: TaskId | None) -> None:
@@ -149,7 +149,8 @@ def _require_task(task: Task, expected: TaskId | None) -> None:
         raise TranscriptError(
             "task",
             f"its id is {task.task_id.hex()}, so these are other teachers, another key or other "
-            "terms than those that you know of; trust nothing in it",
+            "terms than those that you know of",
+            hint="trust nothing in it",
         )
 
 

@@ -70,8 +70,8 @@ def require_from_aggregator(task: Task, message: FromAggregator) -> None:
     """Raise unless the aggregator of this task signed this message."""
     if not _is_signed(task.aggregator_key, message):
         raise NotFromAggregator(
-            f"a {message.KIND} is not signed by the aggregator of this task; nothing was done. "
-            "If the aggregator has a new key, agree on a new task"
+            f"a {message.KIND} is not signed by the aggregator of this task; nothing was done",
+            hint="if the aggregator has a new key, agree on a new task",
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from dppp.errors import InputError, TaskError
+from dppp.errors import InputError, TaskError, message_of
 from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
@@ -119,7 +119,7 @@ class Task:
         except TaskError:
             raise
         except (InputError, ArithmeticError, ValueError) as error:
-            raise TaskError(f"a task that cannot be: {error}") from error
+            raise TaskError(f"a task that cannot be: {message_of(error)}") from error
 
     @property
     def task_id(self) -> TaskId:
@@ -204,7 +204,8 @@ def agree(
     if certificate.trust.teachers != len(teachers):
         raise TaskError(
             f"the noise was calibrated for {certificate.trust.teachers} teachers, not for "
-            f"{len(teachers)}; calibrate anew"
+            f"{len(teachers)}",
+            hint="calibrate anew",
         )
     task = Task(
         name=name,
@@ -271,7 +272,8 @@ def _check_noise(task: Task) -> None:
     if noise.shares != task.trust.honest_shares:
         raise TaskError(
             f"the noise is that of {noise.shares} shares, but only {task.trust.honest_shares} are "
-            "sure to be honest; calibrate for the task's colluders and dropouts"
+            "sure to be honest",
+            hint="calibrate for the task's colluders and dropouts",
         )
     _require_bearable(task, noise)
     if task.entry_bound != entry_bound(noise):
@@ -287,7 +289,8 @@ def _require_bearable(task: Task, noise: Noise) -> None:
     """Tasks come from others: refuse what would take us forever, before it does."""
     if task.queries > MOST_TASK_QUERIES:
         raise TaskError(
-            f"a task has at most {MOST_TASK_QUERIES:,} queries, not {task.queries:,}; split it"
+            f"a task has at most {MOST_TASK_QUERIES:,} queries, not {task.queries:,}",
+            hint="split it",
         )
     require_narrow(noise, _LONGEST_REACH)
     require_narrow(noise.one_share(), _LONGEST_SHARE_REACH)
@@ -297,7 +300,8 @@ def _require_certified(certificate: Certificate) -> None:
     if not certificate.certified:
         raise TaskError(
             f"the noise is not certified: delta is {certificate.exact_delta:.3g}, promised "
-            f"{certificate.promise.delta:.3g}; calibrate it with --calibration exact"
+            f"{certificate.promise.delta:.3g}",
+            hint="calibrate it with --calibration exact",
         )
 
 

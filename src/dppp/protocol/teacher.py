@@ -136,8 +136,9 @@ class Teacher:
             return stored
         if now > request.deadline:
             raise RequestExpired(
-                f"the deadline of this batch passed {now - request.deadline} s ago; "
-                "nothing was charged; send the batch anew"
+                f"the deadline of this batch passed {now - request.deadline} s ago; nothing was "
+                "charged",
+                hint="send the batch anew",
             )
         self._ledger.check_can_answer(self.task.task_id, batch, query_ids)
         ballot = make_ballot(
@@ -203,8 +204,8 @@ class Teacher:
         stored = self._ledger.find_answer(asked.batch_id, asked.list_hash)
         if stored is None:
             raise ListNotServed(
-                "no shares were given for this list, so there is nothing to prove; "
-                "send the certified list first"
+                "no shares were given for this list, so there is nothing to prove",
+                hint="send the certified list first",
             )
         tallies = self._endorsed_tallies(asked, statement)
         proof = prove_shares(
@@ -227,7 +228,8 @@ class Teacher:
     def _require_ours(self, message: FromAggregator) -> None:
         if message.task_id != self.task.task_id:
             raise WrongTask(
-                "this message is for another task; compare the task's hash with the aggregator's"
+                "this message is for another task",
+                hint="compare the task's hash with the aggregator's",
             )
         require_from_aggregator(self.task, message)
 
@@ -240,8 +242,8 @@ class Teacher:
         stored = self._ledger.find_endorsement(about.batch_id, about.list_hash)
         if stored is None:
             raise ListNotEndorsed(
-                "this teacher has not endorsed this list, so it gives nothing to open it; send the "
-                "list itself first"
+                "this teacher has not endorsed this list, so it gives nothing to open it",
+                hint="send the list itself first",
             )
         statement = decode(stored, Endorsement).statement
         if (statement.task_id, statement.key_id) != (self.task.task_id, self.task.key_id):

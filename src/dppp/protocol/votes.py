@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dppp.errors import message_of
+
 Predict = Callable[[NDArray[np.float64]], Sequence[int | None]]
 """A model: rows of inputs to class numbers, None where it has no answer."""
 Votes = NDArray[np.int64]
@@ -38,7 +40,7 @@ def ask_model(predict: Predict, inputs: NDArray[np.float64], note: Note) -> list
             raise ValueError(f"{len(answers)} answers to {len(inputs)} queries")
     except Exception as error:  # noqa: BLE001 - a model may fail in any way; it never matters
         if len(inputs) == 1:
-            note(f"the model failed and casts no vote: {type(error).__name__}: {error}")
+            note(f"the model failed and casts no vote: {type(error).__name__}: {message_of(error)}")
             return [None]
         return [ask_model(predict, inputs[row : row + 1], note)[0] for row in range(len(inputs))]
     return answers

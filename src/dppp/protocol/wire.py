@@ -43,8 +43,8 @@ def encode(message: Message) -> bytes:
     data: bytes = msgpack.packb(plain, use_bin_type=True)
     if len(data) > message.SIZE_LIMIT:
         raise WireError(
-            f"a {message.KIND} of {len(data):,} bytes is over its limit of "
-            f"{message.SIZE_LIMIT:,}; send fewer queries in a batch"
+            f"a {message.KIND} of {len(data):,} bytes is over its limit of {message.SIZE_LIMIT:,}",
+            hint="send fewer queries in a batch",
         )
     return data
 
@@ -62,7 +62,8 @@ def decode(data: bytes, expected: type[AnyMessage]) -> AnyMessage:
         raise
     except (TypeError, ValueError, OverflowError, msgpack.exceptions.UnpackException) as error:
         raise WireError(
-            f"these bytes are not a {expected.KIND}: {type(error).__name__} {error}; get them again"
+            f"these bytes are not a {expected.KIND}: {type(error).__name__} {error}",
+            hint="get them again",
         ) from error
     if encode(message) != data:
         raise WireError(f"a {expected.KIND} is not in its canonical form; refuse it")
@@ -130,8 +131,11 @@ class _Reader:
             found = self._unpacker.unpack() if is_named else None
             if name == "version" and found == 1:
                 raise WireError(
-                    f"this {expected.KIND} was made before 0.2.0, whose keys are unsafe; make a "
-                    "new federation with new keys, keep the ledgers, read CHANGELOG.md, Security"
+                    f"this {expected.KIND} was made before 0.2.0, whose keys are unsafe",
+                    hint=(
+                        "make a new federation with new keys, keep the ledgers, read "
+                        "CHANGELOG.md, Security"
+                    ),
                 )
             if found != value:
                 raise WireError(

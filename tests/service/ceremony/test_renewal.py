@@ -156,7 +156,9 @@ def test_an_installation_that_cannot_write_says_so_and_is_finished_by_the_same_c
     certificate = signed(running, request_renewal(home))
     (home.folder / "tls.pem").unlink()
     (home.folder / "tls.pem").mkdir()  # which no file can replace
-    with pytest.raises(InputError, match=r"cannot write to .*make room and run this again"):
+    with pytest.raises(
+        InputError, match=r"cannot write to .*\nhint: .*make room and run this again"
+    ):
         install_renewal(home, certificate)
     (home.folder / "tls.pem").rmdir()
     install_renewal(home, certificate)

@@ -234,7 +234,7 @@ def test_a_task_without_colluders_is_accepted_only_by_name(tmp_path: Path) -> No
     shown = io.StringIO()
     show_federation(Console(file=shown, width=200), bare.federation, None)
     assert "but not against a teacher who sees the counts" in shown.getvalue()
-    with pytest.raises(NoColluders, match=r"knows its own noise.*--accept-no-colluders"):
+    with pytest.raises(NoColluders, match=r"knows its own noise.*\nhint: .*--accept-no-colluders"):
         accept(bare)
     assert "ledger.db" not in files(bare.home(TEACHERS[0]))
     assert accept(bare, accept_no_colluders=True).is_new_ledger
@@ -264,7 +264,9 @@ def test_data_under_a_new_name_needs_the_same_word(fresh: Ceremony, tmp_path: Pa
     """Or the same data would have a second cap, in the same ledger."""
     accept(fresh)
     renamed = hold(tmp_path / "renamed", data_id="breast 2027")
-    with pytest.raises(FirstUseUnsaid, match=r"'breast 2027'.*it knows: 'breast 2026'.*--first"):
+    with pytest.raises(
+        FirstUseUnsaid, match=r"'breast 2027'.*it knows: 'breast 2026'.*\nhint: .*--first"
+    ):
         accept(renamed, in_the_ledger_of(fresh), is_first_use=False)
     with inspect_ledger(fresh.home(TEACHERS[0]).folder / "ledger.db") as (ledger, _):
         assert [data.data_id for data in ledger.summary().data] == ["breast 2026"]

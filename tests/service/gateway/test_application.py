@@ -233,7 +233,7 @@ def test_more_rows_than_a_batch_can_hold_are_refused_whatever_the_gateway_would_
         rows = [[1, place] for place in range(MOST_QUERIES + 1)]
         refused = served.client().post("/api/batches", json={"rows": rows})
     assert refused.status_code == 413
-    assert "split it" in refused.json()["detail"]
+    assert refused.json()["hint"] == "split it"
 
 
 def test_what_is_not_released_yet_is_not_told(served: Served) -> None:
@@ -313,7 +313,7 @@ def test_a_full_transcript_is_for_a_token_with_the_right_and_for_its_own_batches
     assert refused.status_code == 403
     assert "holds all ballots" in refused.json()["detail"]
     assert "a querier gets receipts" in refused.json()["detail"]
-    assert "transcripts = true" in refused.json()["detail"]
+    assert "transcripts = true" in refused.json()["hint"]
     missing = bob.get(f"/api/batches/{'0' * 64}/transcript")
     assert (missing.status_code, missing.json()) == (403, refused.json())
     assert bob.get(f"/api/batches/{others['id']}/labels").status_code == 200

@@ -232,6 +232,6 @@ def test_a_batch_whose_ballots_no_broker_could_carry_is_refused_before_it_is_cha
         many = [[1, place] for place in range(30)]
         refused = client.post("/api/batches", json={"rows": many})
         assert refused.status_code == 413
-        assert "fewer rows" in refused.json()["detail"]
+        assert "fewer rows" in refused.json()["hint"]
         assert client.get("/api/budget").json()["charged"] == 0
         assert ask(client, many[:3])["stage"] == "released"

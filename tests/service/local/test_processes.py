@@ -44,7 +44,9 @@ BAD = {
 def test_a_process_that_was_not_written_down_rightly_is_refused(name: str, tmp_path: Path) -> None:
     """Read only: were it not refused, stopping it would stop everything of this user."""
     (tmp_path / "processes.json").write_text(BAD[name])
-    with pytest.raises(InputError, match=r"cannot read .*processes\.json.*by hand"):
+    with pytest.raises(
+        InputError, match=r"cannot read .*processes\.json[^\n]*\nhint: end.* by hand"
+    ):
         read_processes(tmp_path)
 
 
@@ -58,13 +60,23 @@ def test_a_process_that_is_another_one_by_now_is_left_alone(tmp_path: Path) -> N
     assert other.returncode == 0
 
 
-def test_a_process_that_has_ended_is_named_with_its_last_words(local: LocalFederation) -> None:
+@pytest.mark.parametrize(
+    ("logged", "last"),
+    [
+        ("first\ndppp: no such model\n", "dppp: no such model"),
+        ("first\ndppp: no model\nhint: name one\n", "dppp: no model; hint: name one"),
+        ("", ""),
+    ],
+)
+def test_a_process_that_has_ended_is_named_with_its_last_words(
+    local: LocalFederation, logged: str, last: str
+) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     write_processes(local.folder, [Started(name="teacher-1", pid=ended.pid, since=1)])
     (local.folder / "logs").mkdir()
-    (local.folder / "logs" / "teacher-1.log").write_text("first\ndppp: no such model\n")
-    with pytest.raises(LocalFailure, match=r"teacher-1 ended: dppp: no such model; read .*log"):
+    (local.folder / "logs" / "teacher-1.log").write_text(logged)
+    with pytest.raises(LocalFailure, match=f"teacher-1 ended: {last}\nhint: read .*log"):
         wait_until_ready(local, 1, 5)
 
 
@@ -84,6 +96,6 @@ def test_a_folder_without_a_local_federation_is_said(tmp_path: Path, text: str |
     if text is not None:
         (tmp_path / "local.json").write_text(text)
     with pytest.raises(
-        InputError, match=r"no local federation in .*; make one with `dppp local up`"
+        InputError, match=r"no local federation in .*\nhint: make one with `dppp local up`"
     ):
         read_local(tmp_path)

@@ -109,7 +109,7 @@ def test_a_bad_configuration_is_one_line_that_names_file_and_key(
     with pytest.raises(InputError, match=says) as caught:
         read(tmp_path, text)
     assert str(tmp_path / "party.toml") in str(caught.value)
-    assert "\n" not in str(caught.value).strip()
+    assert "\n" not in caught.value.one_line
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

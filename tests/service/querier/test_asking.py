@@ -13,7 +13,7 @@ from tests.protocol.small import CLASS_NAMES, FEATURES, small
 from tests.service.gateway.served import serve
 from tests.service.gateway.test_application import ALICE, QUERIERS
 
-from dppp.errors import GatewayError, InputError
+from dppp.errors import GatewayError, GatewayFault, InputError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
@@ -52,14 +52,14 @@ def asking(**settings: Any) -> Iterator[GatewayConnection]:
 )
 def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
     with pytest.raises(
-        InputError, match="is not the address of a gateway; write it as https://host:port"
+        InputError, match="is not the address of a gateway\nhint: write it as https://host:port"
     ):
         GatewayConnection(address, ALICE)
 
 
 @pytest.mark.parametrize("host", ["gateway.example.org", "10.0.0.7:8080", "127.0.0.1.evil.org"])
 def test_a_token_goes_to_another_machine_over_https_only(host: str) -> None:
-    with pytest.raises(InputError, match="in the clear; write it as https://"):
+    with pytest.raises(InputError, match="in the clear\nhint: write it as https://"):
         GatewayConnection(f"http://{host}", ALICE)
     for address in (f"https://{host}", "http://127.0.0.1:8080", "http://[::1]:8080"):
         GatewayConnection(address, ALICE)
@@ -83,7 +83,9 @@ def test_somebody_else_at_the_address_is_no_gateway(body: str) -> None:
 
     with serve(other) as address, GatewayConnection(address, ALICE) as gateway:
         for ask in (gateway.task, gateway.budget, lambda: gateway.labels("0" * 64)):
-            with pytest.raises(GatewayError, match=r"not what a gateway .* check the address"):
+            with pytest.raises(
+                GatewayError, match=r"not what a gateway.*\nhint: check the address"
+            ):
                 ask()
 
 
@@ -102,7 +104,7 @@ def test_fewer_labels_than_rows_are_refused(
 
     monkeypatch.setattr(Jobs, "answers", leave_one_out)
     plan = make_plan(tmp_path / "plan")
-    with asking() as gateway, pytest.raises(GatewayError, match="1 labels for 2 rows"):
+    with asking() as gateway, pytest.raises(GatewayFault, match="1 labels for 2 rows"):
         list(ask_in_parts(gateway, ROWS, plan, **ASKED))
 
 
@@ -125,13 +127,13 @@ def test_a_receipt_that_is_not_about_these_rows_is_refused(tmp_path: Path) -> No
         encode(replace(whole, answers=(replace(first, label=len(CLASS_NAMES)),) * len(ROWS))),
         encode(replace(whole, answers=(replace(first, label=-1),) * len(ROWS))),
     ):
-        with pytest.raises(GatewayError, match="the gateway's receipt is not about these rows"):
+        with pytest.raises(GatewayFault, match="the gateway's receipt is not about these rows"):
             SignedLabels(**NAMES).find(bad, ROWS, labels)
     other = {**NAMES, "features": [*FEATURES, "third"]}
-    with pytest.raises(GatewayError, match="other columns or classes"):
+    with pytest.raises(GatewayFault, match="other columns or classes"):
         SignedLabels(**other).find(data, [[*row, 0] for row in ROWS], labels)
     lie = Labelled(label=labels[2].label, counts=(*labels[2].counts[1:], 7))
-    with pytest.raises(GatewayError, match=r"other counts for row 2 .* its own receipt"):
+    with pytest.raises(GatewayFault, match=r"other counts for row 2 .* its own receipt"):
         SignedLabels(**NAMES).find(data, ROWS, [*labels[:2], lie])
 
 
@@ -153,7 +155,7 @@ def test_a_label_is_signed_by_an_earlier_receipt_of_the_same_run(tmp_path: Path)
 )
 def test_labels_and_counts_are_those_of_the_classes(lie: Labelled) -> None:
     """Counts too many would move what the columns beside them say."""
-    with pytest.raises(GatewayError, match="is not a class, or other counts"):
+    with pytest.raises(GatewayFault, match="is not a class, or other counts"):
         SignedLabels(**NAMES).find(None, ROWS[:1], [lie])
 
 
@@ -185,7 +187,7 @@ def test_a_plan_is_read_again_and_one_of_other_rows_or_that_cannot_be_read_is_re
             AskedParts(path, rows=rows, size=2, digest=digest)
     for text in ("", "[]", "{}", '{"digest": "of these rows", "parts": [[0, 3]]}'):
         path.write_text(text)
-        with pytest.raises(InputError, match="cannot be read; remove it to start again"):
+        with pytest.raises(InputError, match="cannot be read\nhint: remove it to start again"):
             make_plan(path)
 
 

@@ -50,7 +50,7 @@ def test_an_old_copy_put_back_is_refused_and_says_what_to_do(
     with open_ledger(location, head_path=head_path) as ledger:
         answer(ledger, "c")
     put_back()
-    with pytest.raises(LedgerRolledBack, match=r"older copy.*restore the newest"):
+    with pytest.raises(LedgerRolledBack, match=r"older copy.*\nhint: .*restore the newest"):
         open_ledger(location, head_path=head_path).__enter__()
 
 

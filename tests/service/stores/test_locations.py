@@ -78,5 +78,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=r"SQLAlchemy and psycopg.*dppp\[service\]"):
+    with pytest.raises(
+        MissingExtraError, match=r"SQLAlchemy and psycopg.*\nhint: .*dppp\[service\]"
+    ):
         require_url(URL)

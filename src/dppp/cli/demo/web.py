@@ -42,7 +42,7 @@ def serve_demo(
 ) -> None:
     """Found a federation here, serve its gateway and page, and run until Ctrl-C."""
     if data not in SHOWS:
-        raise InputError(f"there is no demo with {data!r}; choose {' or '.join(SHOWS)}")
+        raise InputError(f"there is no demo with {data!r}", hint=f"choose {' or '.join(SHOWS)}")
     require_service()
     from dppp.service.gateway.graceful_server import GracefulServer  # noqa: PLC0415
     from dppp.service.gateway.queriers import make_token  # noqa: PLC0415
@@ -103,7 +103,7 @@ def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]
         from dppp.learning.examples import local_models  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "this needs scikit-learn; install it with: pip install 'dppp[learning,service]'"
+            "this needs scikit-learn", hint="install it with: pip install 'dppp[learning,service]'"
         ) from error
     is_image = data == "digits"
     records = local_models.digits() if is_image else local_models.breast_cancer()

@@ -51,7 +51,9 @@ class Comparison:
 def compare(one: Curve, other: Curve) -> Comparison:
     """Point by point, at the same ε and δ."""
     if [(row.epsilon, row.delta) for row in one] != [(row.epsilon, row.delta) for row in other]:
-        raise InputError("two curves can be compared only at the same points; measure both there")
+        raise InputError(
+            "two curves can be compared only at the same points", hint="measure both there"
+        )
     pairs = list(zip(one, other, strict=True))
     leads = [a.accuracy_mean - b.accuracy_mean for a, b in pairs]
     above = sum(_is_above(a, b) for a, b in pairs)
@@ -84,7 +86,7 @@ def curve(
         if row.curve[:3] == wanted and _is_close(row.honest_fraction or 0, honest or 0)
     )
     if not found:
-        raise InputError(f"there are no rows of {' '.join(wanted)}; reproduce them first")
+        raise InputError(f"there are no rows of {' '.join(wanted)}", hint="reproduce them first")
     return found
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 
-from dppp.errors import DatasetUnavailable, InputError
+from dppp.errors import DatasetUnavailable, InputError, message_of
 
 Arrays = dict[str, NDArray[np.generic]]
 """What a cached file holds, by name."""
@@ -108,7 +108,7 @@ def _unpack(content: bytes, place: str) -> bytes:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{place} is not a gzip file: {error}; restore the original file"
+            f"{place} is not a gzip file: {error}", hint="restore the original file"
         ) from error
 
 
@@ -118,8 +118,8 @@ def _checked(content: bytes, file: DataFile, place: str) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise InputError(
-            f"{place} is damaged or another file: its SHA-256 is {found}, expected {file.sha256}; "
-            "delete it and fetch it again"
+            f"{place} is damaged or another file: its SHA-256 is {found}, expected {file.sha256}",
+            hint="delete it and fetch it again",
         )
     return content
 
@@ -131,11 +131,13 @@ def _download(file: DataFile, root: Path) -> bytes:
         try:
             return _checked(_fetch(address), file, address)
         except (urllib.error.URLError, OSError, InputError) as error:
-            reasons.append(f"{address}: {error}")
+            reasons.append(f"{address}: {message_of(error)}")
     raise DatasetUnavailable(
-        f"{file.name} is missing and could not be downloaded ({'; '.join(reasons)}); put it at "
-        f"{file.path_in(root)} (SHA-256 {file.sha256}), or set {DATA_VARIABLE} to the folder that "
-        f"holds {file.folder}/{file.name}"
+        f"{file.name} is missing and could not be downloaded ({'; '.join(reasons)})",
+        hint=(
+            f"put it at {file.path_in(root)} (SHA-256 {file.sha256}), or set {DATA_VARIABLE} to "
+            f"the folder that holds {file.folder}/{file.name}"
+        ),
     )
 
 

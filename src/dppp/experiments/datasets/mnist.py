@@ -64,7 +64,8 @@ def load_mnist(files: Sequence[DataFile] = MNIST_FILES) -> Mnist:
         if images.ndim != 3 or labels.shape != images.shape[:1]:
             raise InputError(
                 f"images of shape {images.shape} and labels of shape {labels.shape} do not belong "
-                "together; restore the original files"
+                "together",
+                hint="restore the original files",
             )
     return Mnist(
         train_images=train_images,
@@ -77,16 +78,16 @@ def load_mnist(files: Sequence[DataFile] = MNIST_FILES) -> Mnist:
 def parse_idx(content: bytes, name: str) -> Bytes:
     """An array of bytes in the IDX format: two zeros, type, dimensions, big-endian sizes, data."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_OF_BYTES:
-        raise InputError(f"{name} is not an IDX file of bytes; restore the original file")
+        raise InputError(f"{name} is not an IDX file of bytes", hint="restore the original file")
     dimensions = content[3]
     start = 4 + 4 * dimensions
     if len(content) < start:
-        raise InputError(f"{name} ends within its header; restore the original file")
+        raise InputError(f"{name} ends within its header", hint="restore the original file")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     expected = int(np.prod(shape, dtype=object))
     if len(content) - start != expected:
         raise InputError(
-            f"{name} holds {len(content) - start} bytes of data where its header says {expected}; "
-            "restore the original file"
+            f"{name} holds {len(content) - start} bytes of data where its header says {expected}",
+            hint="restore the original file",
         )
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)

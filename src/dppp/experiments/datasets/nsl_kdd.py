@@ -80,14 +80,14 @@ def parse_connections(content: bytes, name: str) -> Connections:
     try:
         lines = [line.split(",") for line in content.decode("ascii").splitlines() if line]
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not plain text; restore the original file") from error
+        raise InputError(f"{name} is not plain text", hint="restore the original file") from error
     if not lines:
-        raise InputError(f"{name} is empty; restore the original file")
+        raise InputError(f"{name} is empty", hint="restore the original file")
     for place, line in enumerate(lines, 1):
         if len(line) != FEATURES + 2:
             raise InputError(
-                f"line {place} of {name} has {len(line)} columns, expected {FEATURES + 2}; "
-                "restore the original file"
+                f"line {place} of {name} has {len(line)} columns, expected {FEATURES + 2}",
+                hint="restore the original file",
             )
     cells = np.array(lines)
     numeric = [column for column in range(FEATURES) if column not in CATEGORIES]
@@ -95,7 +95,7 @@ def parse_connections(content: bytes, name: str) -> Connections:
         numbers = cells[:, numeric].astype(np.float64)
     except ValueError as error:
         raise InputError(
-            f"{name} has words where numbers should be: {error}; restore the original file"
+            f"{name} has words where numbers should be: {error}", hint="restore the original file"
         ) from error
     return Connections(
         words=cells[:, list(CATEGORIES)],

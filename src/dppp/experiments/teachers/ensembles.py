@@ -29,7 +29,7 @@ def load_ensemble(dataset: str, *, folder: Path | None = None) -> StoredVotes:
             return _nsl_kdd(dataset, "official", folder)
         case "breast-cancer":
             return _breast_cancer(folder)
-    raise InputError(f"unknown dataset {dataset!r}; choose one of {', '.join(DATASETS)}")
+    raise InputError(f"unknown dataset {dataset!r}", hint=f"choose one of {', '.join(DATASETS)}")
 
 
 def _mnist(folder: Path | None) -> StoredVotes:
@@ -41,7 +41,7 @@ def _mnist(folder: Path | None) -> StoredVotes:
         )
     except ImportError as error:
         raise MissingExtraError(
-            "the MNIST teachers need torch; install it with: pip install 'dppp[torch]'"
+            "the MNIST teachers need torch", hint="install it with: pip install 'dppp[torch]'"
         ) from error
     from dppp.experiments.datasets.mnist import load_mnist  # noqa: PLC0415
 

@@ -22,7 +22,7 @@ def teacher_sizes(count: int, teachers: int, sizes: str) -> NDArray[np.int64]:
     if count < teachers:
         raise InputError(f"{count} records are too few for {teachers} teachers")
     if sizes not in SIZES:
-        raise InputError(f"unknown sizes {sizes!r}; choose one of {', '.join(SIZES)}")
+        raise InputError(f"unknown sizes {sizes!r}", hint=f"choose one of {', '.join(SIZES)}")
     weights = np.ones(teachers) if sizes == "equal" else 1 / np.arange(1, teachers + 1)
     return np.asarray(np.maximum(1, weights / weights.sum() * count), dtype=np.int64)
 

@@ -69,7 +69,7 @@ def hold_out_and_deal(
     asked, kept = order[:held_out], order[held_out:]
     if len(kept) < teachers:
         raise InputError(
-            f"{len(order)} records are too few for {teachers} teachers; have fewer teachers"
+            f"{len(order)} records are too few for {teachers} teachers", hint="have fewer teachers"
         )
     return asked, [kept[place::teachers] for place in range(teachers)]
 

@@ -63,7 +63,9 @@ def open_tallies(
             return _combine(public, ciphertexts, left, culprits)
         except DecryptionError as error:
             if proofs is None:
-                raise DecryptionError(str(error), culprits=tuple(sorted(culprits))) from None
+                raise DecryptionError(
+                    error.message, culprits=tuple(sorted(culprits)), hint=error.hint
+                ) from None
     culprits |= _without_proof(public, ciphertexts, left, proofs or {}, context)
     left = _without(left, culprits)
     _require_threshold(public, left, culprits)
@@ -154,8 +156,8 @@ def _require_threshold(
 ) -> None:
     if len(shares) < public.threshold:
         raise DecryptionError(
-            f"{len(shares)} good decryption shares are fewer than the threshold "
-            f"{public.threshold}; ask more teachers",
+            f"{len(shares)} good decryption shares are fewer than the threshold {public.threshold}",
+            hint="ask more teachers",
             culprits=tuple(sorted(culprits)),
         )
 

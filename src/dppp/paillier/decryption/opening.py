@@ -85,7 +85,7 @@ def _check_parts(
         roots = [opening.root for opening in openings]
         check_units(roots, public.modulus, public.modulus, what="root")
     except GroupElementError as error:
-        raise DecryptionError(f"an opening is not one of this key: {error}") from error
+        raise DecryptionError(f"an opening is not one of this key: {error.message}") from error
     if not all(0 <= opening.plaintext < public.plaintext_modulus for opening in openings):
         raise DecryptionError("an opening's plaintext is outside 0..n^s - 1; refuse the release")
 

@@ -27,7 +27,7 @@ def combine(public: PublicKey, subset: tuple[int, ...], shares: Sequence[mpz]) -
     product = multiply_powers(shares, exponents, public.ciphertext_modulus)
     if product % public.modulus != 1:
         raise DecryptionError(
-            "these decryption shares do not open the ciphertext; check their proofs"
+            "these decryption shares do not open the ciphertext", hint="check their proofs"
         )
     factor = 4 * weights.denominator * weights.denominator
     logarithm = generator_logarithm(public, product)

@@ -68,6 +68,7 @@ def _open(public: PublicKey, ciphertext: Ciphertext, root: mpz) -> mpz:
     remainder = ciphertext * inverse % public.ciphertext_modulus
     if remainder % public.modulus != 1:
         raise DecryptionError(
-            "these decryption shares do not open the ciphertext; ask their teachers for proofs"
+            "these decryption shares do not open the ciphertext",
+            hint="ask their teachers for proofs",
         )
     return generator_logarithm(public, remainder)

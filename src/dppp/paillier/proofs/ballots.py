@@ -154,7 +154,7 @@ class _Claim:
             ballot.proof.check(public)
         except GroupElementError as error:
             raise ProofError(
-                f"teacher {ballot.index}'s ballot cannot be checked: {error}",
+                f"teacher {ballot.index}'s ballot cannot be checked: {error.message}",
                 culprits=(ballot.index,),
             ) from error
         return cls(

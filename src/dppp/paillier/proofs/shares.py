@@ -168,7 +168,7 @@ def _check_shares(
         check_units(shares.elements, public.modulus, public.share_modulus, what="decryption share")
     except GroupElementError as error:
         raise ProofError(
-            f"teacher {shares.index} sent a decryption share that is not one: {error}",
+            f"teacher {shares.index} sent a decryption share that is not one: {error.message}",
             culprits=(shares.index,),
         ) from error
 

@@ -62,8 +62,8 @@ class Agreement:
         if needed > self.delta:
             raise UncertifiedError(
                 f"the tasks agreed on need delta = {needed:.10g} at epsilon = {self.epsilon:g}, "
-                f"more than the {self.delta:g} that was stated; state what they cost "
-                "(`dppp account`), or use more noise"
+                f"more than the {self.delta:g} that was stated",
+                hint="state what they cost (`dppp account`), or use more noise",
             )
 
     @classmethod

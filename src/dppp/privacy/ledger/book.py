@@ -35,6 +35,7 @@ from dppp.errors import (
     TaskChanged,
     TaskUnknown,
     WrongTeacher,
+    message_of,
 )
 from dppp.hashing import hash_parts
 from dppp.privacy.ledger.budget import NOTHING, Budget
@@ -110,8 +111,8 @@ class Book:
             if last is None or last.head != self.head:
                 raise LedgerRolledBack(
                     f"the ledger no longer contains {self.head}, which this process has read: it "
-                    "was put back to an older copy while in use; restore the newest copy and start "
-                    "again"
+                    "was put back to an older copy while in use",
+                    hint="restore the newest copy and start again",
                 )
         for entry in entries:
             self.apply(entry)
@@ -124,7 +125,7 @@ class Book:
             record = decode_record(entry.kind, entry.payload)
             is_repeated = self.is_recorded(record)
         except (KeyError, TypeError, ValueError, InputError, Refusal) as error:
-            damaged(entry.index, f"breaks the rules of a ledger ({error})")
+            damaged(entry.index, f"breaks the rules of a ledger ({message_of(error)})")
         if is_repeated:
             damaged(entry.index, "repeats an earlier entry")
         self._take_in(record, entry.index)
@@ -158,8 +159,8 @@ class Book:
             return False
         if batch.task_id != task_id or batch.queries_hash != _hash_of(query_ids):
             raise BatchChanged(
-                f"batch {short(batch_id)} was answered before for another task or other queries; "
-                "a batch id must be the hash of its task and queries: make it anew"
+                f"batch {short(batch_id)} was answered before for another task or other queries",
+                hint="make the batch id anew, as the hash of its task and queries",
             )
         return True
 
@@ -169,7 +170,8 @@ class Book:
         if batch is None:
             raise BallotUnknown(
                 f"this teacher cast no ballot in batch {short(batch_id)}, so it opens no list of "
-                "it; ask those who voted"
+                "it",
+                hint="ask those who voted",
             )
         if batch.list_hash is None:
             return False
@@ -177,13 +179,15 @@ class Book:
             raise SecondList(
                 f"list {short(batch.list_hash)} of batch {short(batch_id)} was opened by an "
                 "earlier version, which knew no endorsements, and nothing more is given for that "
-                "batch; ask the queries again in a new batch"
+                "batch",
+                hint="ask the queries again in a new batch",
             )
         if batch.list_hash != list_hash:
             raise SecondList(
                 f"list {short(batch.list_hash)} was endorsed for batch {short(batch_id)}, and "
-                f"{short(list_hash)} is another one: the difference of two lists would show single "
-                "votes; send the first list, or ask the queries again in a new batch"
+                f"{short(list_hash)} is another one: the difference of two lists would show "
+                "single votes",
+                hint="send the first list, or ask the queries again in a new batch",
             )
         return True
 
@@ -192,7 +196,8 @@ class Book:
         if not self.is_endorsed(batch_id, list_hash):
             raise ListNotEndorsed(
                 f"list {short(list_hash)} of batch {short(batch_id)} was not endorsed by this "
-                "teacher, so it gives nothing to open it; send the list itself first"
+                "teacher, so it gives nothing to open it",
+                hint="send the list itself first",
             )
         return self.batches[batch_id].answer is not None
 
@@ -205,16 +210,20 @@ class Book:
             if known != data_id and _as_read(known) == _as_read(data_id):
                 raise CapChanged(
                     f"the data id {data_id!r} reads like {known!r}, which has a cap of its own, "
-                    "but differs in letters, spaces or their encoding: the same data would be paid "
-                    "for twice; have the task made with the data id as it was fixed"
+                    "but differs in letters, spaces or their encoding: the same data would be "
+                    "paid for twice",
+                    hint="have the task made with the data id as it was fixed",
                 )
 
     def _is_opened(self, opening: LedgerStart) -> bool:
         if self.teacher not in (None, opening.teacher):
             raise WrongTeacher(
                 f"this is the ledger of {self.teacher}, not of {opening.teacher}; every teacher "
-                f"keeps its own. If both are one organisation, join as {self.teacher}. Otherwise "
-                "give this teacher files of its own: path and head under [ledger] in teacher.toml"
+                "keeps its own",
+                hint=(
+                    f"if both are one organisation, join as {self.teacher}. Otherwise give this "
+                    "teacher files of its own: path and head under [ledger] in teacher.toml"
+                ),
             )
         return self.teacher is not None
 
@@ -223,8 +232,11 @@ class Book:
         if fixed not in (None, cap.budget):
             raise CapChanged(
                 f"the cap of {cap.data_id} was fixed at {fixed} for good, and {cap.budget} is "
-                "another one; put the first cap back into the configuration. Only data that share "
-                "no record with these may have a new data id and so a new cap"
+                "another one",
+                hint=(
+                    "put the first cap back into the configuration. Only data that share no "
+                    "record with these may have a new data id and so a new cap"
+                ),
             )
         return fixed is not None
 
@@ -236,7 +248,8 @@ class Book:
             if any(account.reservation != reservation for account in known):
                 raise TaskChanged(
                     f"task {short(known[0].task.task_id)} was accepted before with other content, "
-                    "cost or company; a changed task needs a new id, and its own budget"
+                    "cost or company",
+                    hint="a changed task needs a new id, and its own budget",
                 )
             return True
         self._require_budget(reservation)
@@ -246,38 +259,44 @@ class Book:
         cap = self.caps.get(reservation.data_id)
         if cap is None:
             raise DataUnknown(
-                f"no cap was fixed for the data {reservation.data_id!r}; name the data and its cap "
-                "(ε, δ) in the teacher's configuration first"
+                f"no cap was fixed for the data {reservation.data_id!r}",
+                hint="name the data and its cap (ε, δ) in the teacher's configuration first",
             )
         reserved = self.reserved[reservation.data_id]
         if not reserved.plus(reservation.budget).fits_within(cap):
             raise BudgetExceeded(
                 f"{reservation.budget} more would pass the cap of {reservation.data_id} ({cap}), "
-                f"of which {reserved} is reserved; accept a cheaper task, or none: budgets do not "
-                "come back"
+                f"of which {reserved} is reserved",
+                hint="accept a cheaper task, or none: budgets do not come back",
             )
 
     def _require_queries_left(self, task_id: bytes, queries: int) -> None:
         account = self.tasks.get(task_id)
         if account is None:
             raise TaskUnknown(
-                f"task {short(task_id)} was never accepted by this teacher; accept it first"
+                f"task {short(task_id)} was never accepted by this teacher", hint="accept it first"
             )
         if queries > account.left:
             raise QueriesExhausted(
                 f"the batch holds {queries} queries, but task {short(task_id)} has {account.left} "
-                f"left of {account.task.queries}; send a smaller batch or agree on a new task"
+                f"left of {account.task.queries}",
+                hint="send a smaller batch or agree on a new task",
             )
 
     def _require_fresh(self, query_ids: tuple[bytes, ...]) -> None:
         if len(set(query_ids)) < len(query_ids):
-            raise QueryReused("a query id occurs twice in the batch; give each query its own")
+            raise QueryReused(
+                "a query id occurs twice in the batch", hint="give each query its own"
+            )
         for query_id in query_ids:
             if query_id in self._batch_of_query:
                 raise QueryReused(
                     f"query {short(query_id)} is part of batch "
-                    f"{short(self._batch_of_query[query_id])}; send that batch again to get the "
-                    "stored answer, or ask under a new query id at a new charge"
+                    f"{short(self._batch_of_query[query_id])}",
+                    hint=(
+                        "send that batch again to get the stored answer, or ask under a new "
+                        "query id at a new charge"
+                    ),
                 )
 
     def _take_in(self, record: Record, index: int) -> None:
@@ -329,8 +348,11 @@ def short(identifier: bytes) -> str:
 def damaged(index: int, how: str) -> Never:
     """Say which entry is broken."""
     raise LedgerDamaged(
-        f"entry {index} of the ledger {how}: the file was changed or has decayed; answer nothing "
-        "from it, restore the newest copy and check that with the remembered head"
+        f"entry {index} of the ledger {how}: the file was changed or has decayed",
+        hint=(
+            "answer nothing from it, restore the newest copy and check that with the remembered "
+            "head"
+        ),
     )
 
 

@@ -57,8 +57,8 @@ class Ledger:
         with ledger._turn() as turn:
             if turn.head != BEGINNING or (heads is not None and heads.recall() is not None):
                 raise InputError(
-                    "there is a ledger or a remembered head already; open it instead: a new ledger "
-                    "would forget what was spent"
+                    "there is a ledger or a remembered head already",
+                    hint="open it instead: a new ledger would forget what was spent",
                 )
             turn.append(opening)
         return ledger
@@ -76,11 +76,14 @@ class Ledger:
             elif heads is not None and turn.head.index > 0:
                 raise LedgerRolledBack(
                     f"the ledger is at {turn.head}, but no head is remembered, so nobody can tell "
-                    "whether it went back in time; find the head file, or compare the head with "
-                    "your peers and then run `dppp ledger remember`"
+                    "whether it went back in time",
+                    hint=(
+                        "find the head file, or compare the head with your peers and then run "
+                        "`dppp ledger remember`"
+                    ),
                 )
             if turn.head == BEGINNING:
-                raise InputError("this store holds no ledger yet; create one")
+                raise InputError("this store holds no ledger yet", hint="create one")
             if teacher is not None:
                 turn.book.is_recorded(LedgerStart(teacher=teacher))
         return ledger
@@ -250,14 +253,15 @@ class _Turn:
         if found is None:
             raise LedgerRolledBack(
                 f"{head} is remembered, but the ledger ends at {self.head}: it is an older copy, "
-                "and answering from it would spend the same budget twice; restore the newest copy. "
-                "If there is none, this data must not be used again"
+                "and answering from it would spend the same budget twice",
+                hint="restore the newest copy. If there is none, this data must not be used again",
             )
         if found.head != head:
             raise LedgerRolledBack(
                 f"{head} is remembered, but entry {found.index} here has the hash "
-                f"{found.hash.hex()}: this is another ledger, or one that was put back and written "
-                "to since; restore the copy that contains the remembered head"
+                f"{found.hash.hex()}: this is another ledger, or one that was put back and "
+                "written to since",
+                hint="restore the copy that contains the remembered head",
             )
 
 

@@ -51,7 +51,7 @@ class Cap:
     def __post_init__(self) -> None:
         _require_name("data id", self.data_id)
         if not self.budget.epsilon_units or not self.budget.delta_units:
-            raise InputError(f"a cap of {self.budget} allows nothing; give a larger one")
+            raise InputError(f"a cap of {self.budget} allows nothing", hint="give a larger one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

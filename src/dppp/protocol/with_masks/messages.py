@@ -178,7 +178,7 @@ class MaskedBallot:
         )
 
 
-def header_parts(
+def header_parts(  # noqa: PLR0917 - in the order of the message
     task_id: bytes, batch: bytes, attempt: int, roster_hash: bytes, teacher: int, header: bytes
 ) -> tuple[bytes, ...]:
     """What a dealer signs of its ballot."""
@@ -227,7 +227,7 @@ class DeliveredList:
         return (self.list_hash, number_bytes(self.recipient), self.secret_seals, self.seed_seals)
 
 
-def masked_list_hash(
+def masked_list_hash(  # noqa: PLR0917 - in the order of the message
     task_id: bytes,
     batch: bytes,
     attempt: int,

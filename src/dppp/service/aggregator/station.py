@@ -124,7 +124,7 @@ class AggregatorStation:
             data = self._reassembly[teacher].take(read_frame(message.data))
         except WireError as error:
             if times := self._drops.times(teacher):
-                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                extra = {"teacher": teacher, "reason": error.one_line, "times": times}
                 log.warning("message dropped", extra=extra)
             return
         if data is not None:
@@ -143,7 +143,7 @@ class AggregatorStation:
         try:
             await self.runner.adopt(identifier)
         except DpppError as error:
-            log.error("cannot go on with a batch", extra={"reason": str(error)})
+            log.error("cannot go on with a batch", extra={"reason": error.one_line})
 
     async def _pass_events_on(self) -> None:
         with self.runner.hub.watch() as events:
@@ -206,7 +206,7 @@ class AggregatorStation:
                         await self.runner.adopt(identifier)
                         log.info("batch taken over", extra={"batch": identifier.hex()})
             except DpppError as error:
-                log.error("cannot look for batches", extra={"reason": str(error)})
+                log.error("cannot look for batches", extra={"reason": error.one_line})
 
     def _is_orphan(self, identifier: BatchId) -> bool:
         if identifier in self.runner.open_batches:

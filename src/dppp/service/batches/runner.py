@@ -141,7 +141,7 @@ class BatchRunner:
             self._inbox.put(teacher, data)
         except Busy as error:
             if times := self._drops.times(teacher):
-                extra = {"teacher": teacher, "reason": str(error), "times": times}
+                extra = {"teacher": teacher, "reason": error.one_line, "times": times}
                 log.warning("message dropped", extra=extra)
 
     def hear(self, teacher: int) -> None:
@@ -154,7 +154,7 @@ class BatchRunner:
 
     def _require_room(self) -> None:
         if len(self._open) >= MOST_OPEN_BATCHES:
-            raise Busy(f"{MOST_OPEN_BATCHES} batches are under way; ask again in a minute")
+            raise Busy(f"{MOST_OPEN_BATCHES} batches are under way", hint="ask again in a minute")
 
     async def _take_messages(self) -> None:
         while True:
@@ -260,6 +260,6 @@ def _going_on() -> Iterator[None]:
     try:
         yield
     except DpppError as error:
-        log.error("a step failed and will be tried again", extra={"reason": str(error)})
+        log.error("a step failed and will be tried again", extra={"reason": error.one_line})
     except Exception:
         log.exception("a step failed")

@@ -156,8 +156,9 @@ class Broker:
         if isinstance(self._client, _TlsClient) and not self._client.has_asked_for_tls:
             await self._client.close()
             raise RunnerStopped(
-                "this version of nats-py connects in another way, and it cannot be told whether by "
-                "TLS; install the version that dppp was tested with"
+                "this version of nats-py connects in another way, and it cannot be told whether "
+                "by TLS",
+                hint="install the version that dppp was tested with",
             )
 
     async def publish(self, subject: str, data: bytes, reply: str = "") -> None:

@@ -39,7 +39,8 @@ def split_message(data: bytes, addressed: Collection[int] = ()) -> Iterator[byte
     if len(data) > MOST_BYTES:
         raise WireError(
             f"a message of {len(data):,} bytes is over the {MOST_BYTES:,} that a broker carries "
-            "for us; send fewer queries in a batch"
+            "for us",
+            hint="send fewer queries in a batch",
         )
     identifier = _message_id(data)
     pieces = max(1, -(-len(data) // PIECE_BYTES))

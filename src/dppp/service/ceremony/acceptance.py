@@ -51,7 +51,8 @@ def accept_task(
     if config.data.id != task.data_id:
         raise InputError(
             f"the task is on the data {task.data_id!r}, and the configuration has "
-            f"{config.data.id!r}; if that is the same data, correct data.id, else refuse the task"
+            f"{config.data.id!r}",
+            hint="if that is the same data, correct data.id, else refuse the task",
         )
     _require_colluders(federation, accept_no_colluders=accept_no_colluders)
     _require_within_cap(federation, config)
@@ -75,18 +76,22 @@ def _require_colluders(federation: FederationFile, *, accept_no_colluders: bool)
     if federation.task.colluders == 0 and not accept_no_colluders:
         raise NoColluders(
             "the task counts on no colluders: a teacher who also runs the aggregator, or reads "
-            "along with it, knows its own noise, and the promise does not hold against it; have "
-            "the task made with --colluders 1 or more, or, if the promise need not hold against "
-            "any teacher, say --accept-no-colluders"
+            "along with it, knows its own noise, and the promise does not hold against it",
+            hint=(
+                "have the task made with --colluders 1 or more, or, if the promise need not hold "
+                "against any teacher, say --accept-no-colluders"
+            ),
         )
 
 
 def _require_first_use(location: Location, *, is_first_use: bool) -> None:
     if not is_first_use:
         raise FirstUseUnsaid(
-            f"there is no ledger {_where(location)} yet, and a new one begins with nothing spent; "
-            "if this data was used in another federation, set path and head under [ledger] in "
-            "teacher.toml to that ledger; if it never was, say --first-use-of-this-data"
+            f"there is no ledger {_where(location)} yet, and a new one begins with nothing spent",
+            hint=(
+                "if this data was used in another federation, set path and head under [ledger] "
+                "in teacher.toml to that ledger; if it never was, say --first-use-of-this-data"
+            ),
         )
 
 
@@ -98,9 +103,12 @@ def _require_known(ledger: Ledger, location: Location, data_id: str, *, is_first
     names = ", ".join(map(repr, known)) or "none yet"
     raise FirstUseUnsaid(
         f"the ledger {_where(location)} does not know the data {data_id!r}, which would get a cap "
-        f"of its own (the data it knows: {names}); if yours is one of these, have the task made "
-        "with that data id; if it is counted in another ledger, set path and head under [ledger] "
-        "in teacher.toml to that one; if it was never used, say --first-use-of-this-data"
+        f"of its own (the data it knows: {names})",
+        hint=(
+            "if yours is one of these, have the task made with that data id; if it is counted in "
+            "another ledger, set path and head under [ledger] in teacher.toml to that one; if it "
+            "was never used, say --first-use-of-this-data"
+        ),
     )
 
 
@@ -116,5 +124,6 @@ def _require_within_cap(federation: FederationFile, config: TeacherConfig) -> No
     if not price.fits_within(cap):
         raise BudgetExceeded(
             f"the task costs {price}, and the configuration allows {cap} for this data over all "
-            "tasks; refuse the task, or raise the cap in [data] if it was never fixed"
+            "tasks",
+            hint="refuse the task, or raise the cap in [data] if it was never fixed",
         )

@@ -46,8 +46,8 @@ class Authority:
     def __post_init__(self) -> None:
         if self.key.public_key() != self.tls_certificate.public_key():
             raise FederationError(
-                "authority.key and authority.pem do not belong together; use the folder that "
-                "`dppp init` made"
+                "authority.key and authority.pem do not belong together",
+                hint="use the folder that `dppp init` made",
             )
 
     @classmethod
@@ -125,14 +125,14 @@ def require_tls_request(request: str, identity: Identity) -> ec.EllipticCurvePub
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except _UNREADABLE as error:
         raise FederationError(
-            f"the TLS certificate request of {identity.name} cannot be read ({error}); ask for it "
-            "again"
+            f"the TLS certificate request of {identity.name} cannot be read ({error})",
+            hint="ask for it again",
         ) from error
     expected = (_subject(identity.name), identity.alternative_names)
     if not is_fit or (subject, names) != expected:
         raise FederationError(
-            f"the TLS certificate request of {identity.name} is not its own or was changed; ask "
-            "for it again"
+            f"the TLS certificate request of {identity.name} is not its own or was changed",
+            hint="ask for it again",
         )
     return _require_p256(key, identity.name)
 
@@ -144,7 +144,7 @@ def hosts_of_tls_request(request: str) -> tuple[str, ...]:
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except _UNREADABLE as error:
         raise FederationError(
-            f"a TLS certificate request cannot be read ({error}); ask for it again"
+            f"a TLS certificate request cannot be read ({error})", hint="ask for it again"
         ) from error
     hosts = [str(name.value) for name in names if isinstance(name, x509.DNSName | x509.IPAddress)]
     return tuple(hosts)
@@ -163,14 +163,15 @@ def require_tls_certificate(text: str, identity: Identity, authority: str) -> x5
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except _UNREADABLE as error:
         raise FederationError(
-            f"{what} was not issued by this federation's authority ({type(error).__name__}); get "
-            "the federation file again"
+            f"{what} was not issued by this federation's authority ({type(error).__name__})",
+            hint="get the federation file again",
         ) from error
     if subject != _subject(identity.name) or names != identity.alternative_names:
-        raise FederationError(f"{what} names somebody else; get the federation file again")
+        raise FederationError(f"{what} names somebody else", hint="get the federation file again")
     if is_authority or list(usage) != [identity.usage]:
         raise FederationError(
-            f"{what} is for another use than a {identity.role}'s; get the federation file again"
+            f"{what} is for another use than a {identity.role}'s",
+            hint="get the federation file again",
         )
     _require_p256(key, identity.name)
     return tls_certificate
@@ -189,8 +190,8 @@ def require_authority(text: str) -> x509.Certificate:
         is_authority = False
     if not is_authority:
         raise FederationError(
-            "the federation's authority is not a certificate authority; get the federation file "
-            "again"
+            "the federation's authority is not a certificate authority",
+            hint="get the federation file again",
         )
     _require_p256(tls_certificate.public_key(), "the authority")
     return tls_certificate
@@ -202,13 +203,15 @@ def require_valid(tls_certificate: x509.Certificate, whose: str, *, now: datetim
     if now < start:
         raise TlsCertificateEnded(
             f"the TLS certificate of {whose} begins at {start:%Y-%m-%d %H:%M} UTC, and it is "
-            f"{now:%Y-%m-%d %H:%M} here; set the clock"
+            f"{now:%Y-%m-%d %H:%M} here",
+            hint="set the clock",
         )
     if now > end:
         remedy = "make a new federation" if whose == "the authority" else "run `dppp renew request`"
         raise TlsCertificateEnded(
             f"the TLS certificate of {whose} ended at {end:%Y-%m-%d %H:%M} UTC, and it is "
-            f"{now:%Y-%m-%d %H:%M} here; set the clock if that is wrong, otherwise {remedy}"
+            f"{now:%Y-%m-%d %H:%M} here",
+            hint=f"set the clock if that is wrong, otherwise {remedy}",
         )
     return end
 
@@ -219,10 +222,10 @@ def read_tls_certificate(text: str) -> x509.Certificate:
         tls_certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
     except _UNREADABLE as error:
         raise FederationError(
-            f"a TLS certificate cannot be read ({error}); get it again"
+            f"a TLS certificate cannot be read ({error})", hint="get it again"
         ) from error
     if _pem(tls_certificate) != text:
-        raise FederationError("a TLS certificate is not in its canonical form; get it again")
+        raise FederationError("a TLS certificate is not in its canonical form", hint="get it again")
     return tls_certificate
 
 
@@ -233,7 +236,9 @@ def read_tls_key(data: bytes) -> ec.EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise FederationError("this is not an EC P-256 key in PEM; use the file that dppp made")
+        raise FederationError(
+            "this is not an EC P-256 key in PEM", hint="use the file that dppp made"
+        )
     return key
 
 
@@ -279,5 +284,7 @@ def _pem(thing: x509.Certificate | x509.CertificateSigningRequest) -> str:
 
 def _require_p256(key: object, whose: str) -> ec.EllipticCurvePublicKey:
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise FederationError(f"the TLS key of {whose} is not EC P-256; make it with `dppp join`")
+        raise FederationError(
+            f"the TLS key of {whose} is not EC P-256", hint="make it with `dppp join`"
+        )
     return key

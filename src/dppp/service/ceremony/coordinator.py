@@ -40,7 +40,9 @@ def init_federation(folder: Path, terms: Terms, *, now: datetime | None = None) 
 def collect(folder: Path, requests: Sequence[JoinRequest]) -> None:
     """Keep join requests, all of them or none; the same one again changes nothing."""
     if not (folder / REQUESTS).is_dir():
-        raise InputError(f"{folder} is not a coordinator's folder; make one with `dppp init`")
+        raise InputError(
+            f"{folder} is not a coordinator's folder", hint="make one with `dppp init`"
+        )
     kept = read_requests(folder)
     new = [request for request in dict.fromkeys(requests) if request not in kept]
     require_compatible([*kept, *new])
@@ -69,16 +71,16 @@ def require_compatible(requests: Sequence[JoinRequest]) -> None:
             if value is not None and value in seen:
                 raise FederationError(
                     f"{seen[value].name!r} ({seen[value].fingerprint}) and {request.name!r} "
-                    f"({request.fingerprint}) have the same {what.replace('_', ' ')}; keep the "
-                    f"right one in {REQUESTS}/ and remove the other"
+                    f"({request.fingerprint}) have the same {what.replace('_', ' ')}",
+                    hint=f"keep the right one in {REQUESTS}/ and remove the other",
                 )
             seen[value] = request
     for role in (Role.AGGREGATOR, Role.BROKER):
         names = [request.name for request in requests if request.role is role]
         if len(names) > 1:
             raise FederationError(
-                f"a federation has one {role}, not {' and '.join(map(repr, names))}; keep one in "
-                f"{REQUESTS}/"
+                f"a federation has one {role}, not {' and '.join(map(repr, names))}",
+                hint=f"keep one in {REQUESTS}/",
             )
 
 
@@ -92,4 +94,4 @@ def read_request(path: Path) -> JoinRequest:
     try:
         return JoinRequest.from_bytes(read_file(path))
     except FederationError as error:
-        raise FederationError(f"{path}: {error}") from error
+        raise FederationError(f"{path}: {error.message}", hint=error.hint) from error

@@ -93,13 +93,14 @@ def _require_complete(requests: Sequence[JoinRequest]) -> None:
     for role in (Role.AGGREGATOR, Role.BROKER):
         if role not in roles:
             raise FederationError(
-                f"no {role} has joined yet; have it run `dppp join --role {role}` and collect its "
-                "request"
+                f"no {role} has joined yet",
+                hint=f"have it run `dppp join --role {role}` and collect its request",
             )
     if roles.count(Role.TEACHER) < 2:
         raise FederationError(
-            f"{roles.count(Role.TEACHER)} teachers have joined, and it takes at least 2, since one "
-            "alone hides nobody; collect the requests of the others"
+            f"{roles.count(Role.TEACHER)} teachers have joined, and it takes at least 2, since "
+            "one alone hides nobody",
+            hint="collect the requests of the others",
         )
 
 

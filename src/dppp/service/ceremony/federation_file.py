@@ -127,7 +127,8 @@ class FederationFile:
         names = [member.name for member in self.teachers]
         if name not in names:
             raise FederationError(
-                f"there is no teacher {name!r} in this federation; check the home and the file"
+                f"there is no teacher {name!r} in this federation",
+                hint="check the home and the file",
             )
         return names.index(name) + 1
 
@@ -168,7 +169,7 @@ def read_federation(
     try:
         federation = FederationFile.from_bytes(read_file(path), insecure_testing=insecure_testing)
     except FederationError as error:
-        raise FederationError(f"{path}: {error}") from error
+        raise FederationError(f"{path}: {error.message}", hint=error.hint) from error
     if expected_hash is not None:
         require_hash(federation, expected_hash)
     return federation
@@ -178,9 +179,11 @@ def require_hash(federation: FederationFile, expected: bytes) -> None:
     """Refuse another federation file than the one whose hash was compared."""
     if federation.hash != expected:
         raise FederationChanged(
-            f"the federation file has the hash {federation.hash.hex()}, expected "
-            f"{expected.hex()}; compare the hash with the others by telephone, and use nothing of "
-            "this file until it is the same"
+            f"the federation file has the hash {federation.hash.hex()}, expected {expected.hex()}",
+            hint=(
+                "compare the hash with the others by telephone, and use nothing of this file "
+                "until it is the same"
+            ),
         )
 
 
@@ -191,7 +194,7 @@ def read_hash(text: str) -> bytes:
     except ValueError:
         found = b""
     if len(found) != 32:
-        raise FederationError("a federation hash has 64 hexadecimal digits; copy all of it")
+        raise FederationError("a federation hash has 64 hexadecimal digits", hint="copy all of it")
     return found
 
 
@@ -200,17 +203,21 @@ def _require_agreement(federation: FederationFile) -> None:
     members = [(member.name, member.signing_key) for member in federation.teachers]
     if entries != members:
         raise FederationError(
-            "the task and the federation file name different teachers or signing keys; get the "
-            "file again"
+            "the task and the federation file name different teachers or signing keys",
+            hint="get the file again",
         )
     if members != sorted(members):
-        raise FederationError("the teachers are not in the order of their names; get it again")
+        raise FederationError(
+            "the teachers are not in the order of their names", hint="get it again"
+        )
     if federation.aggregator.nkey is None or federation.broker.nkey is not None:
-        raise FederationError("an aggregator has an nkey, and a broker has none; get it again")
+        raise FederationError(
+            "an aggregator has an nkey, and a broker has none", hint="get it again"
+        )
     if federation.task.aggregator_key != federation.aggregator.signing_key:
         raise FederationError(
-            "the task and the federation file name different signing keys of the aggregator; get "
-            "the file again"
+            "the task and the federation file name different signing keys of the aggregator",
+            hint="get the file again",
         )
 
 
@@ -224,7 +231,9 @@ def _require_distinct(federation: FederationFile) -> None:
     )
     for what, values in lists:
         if len(set(values)) != len(values):
-            raise FederationError(f"two in this federation have the same {what}; get it again")
+            raise FederationError(
+                f"two in this federation have the same {what}", hint="get it again"
+            )
 
 
 def _require_tls_certificates(federation: FederationFile) -> None:
@@ -234,7 +243,9 @@ def _require_tls_certificates(federation: FederationFile) -> None:
             each.tls_certificate, each.identity, federation.authority
         )
         if tls_certificate.public_key() in keys:
-            raise FederationError(f"{each.name} has the TLS key of somebody else; get it again")
+            raise FederationError(
+                f"{each.name} has the TLS key of somebody else", hint="get it again"
+            )
         keys.append(tls_certificate.public_key())
 
 

@@ -84,7 +84,7 @@ class Home:
         """What this organisation shows the broker, or the broker everybody."""
         path = self.folder / TLS_CERTIFICATE
         if not path.exists():
-            raise FederationError(f"there is no {path} yet; run `dppp setup` first")
+            raise FederationError(f"there is no {path} yet", hint="run `dppp setup` first")
         return read_tls_certificate(read_file(path).decode("ascii", "replace"))
 
     def tls_context(self) -> ssl.SSLContext:
@@ -98,8 +98,8 @@ class Home:
             context.load_cert_chain(self.folder / TLS_CERTIFICATE, self.folder / TLS_KEY)
         except (OSError, ssl.SSLError) as error:
             raise FederationError(
-                f"cannot use the TLS certificates in {self.folder} ({error}); run `dppp setup` "
-                "first"
+                f"cannot use the TLS certificates in {self.folder} ({error})",
+                hint="run `dppp setup` first",
             ) from error
         return context
 
@@ -113,8 +113,8 @@ class Home:
         share = unseal_from(sealed, self.sealing_key(), federation.task.task_id)
         if share.index != index:
             raise KeyMaterialError(
-                f"this is the share of teacher {share.index}, and this home is teacher {index}; "
-                "ask the dealer for yours"
+                f"this is the share of teacher {share.index}, and this home is teacher {index}",
+                hint="ask the dealer for yours",
             )
         check_key_share(federation.public, share)
         return share
@@ -124,7 +124,7 @@ class Home:
         data = read_file(path)
         if path.stat().st_mode & 0o077:
             raise KeyMaterialError(
-                f"{path} can be read by others on this machine; run: chmod 600 {path}"
+                f"{path} can be read by others on this machine", hint=f"run: chmod 600 {path}"
             )
         return data
 
@@ -175,6 +175,6 @@ def _read_key(data: bytes) -> object:
 
 def _refuse_key(name: str) -> NoReturn:
     raise KeyMaterialError(
-        f"{name} does not hold a private key of its kind; restore it from its copy, or join again "
-        "with a new home"
+        f"{name} does not hold a private key of its kind",
+        hint="restore it from its copy, or join again with a new home",
     )

@@ -38,8 +38,11 @@ class Identity:
         is_plain = self.name.isprintable() and self.name == self.name.strip()
         if not is_plain or not 0 < len(self.name.encode()) <= LONGEST_NAME_BYTES:
             raise FederationError(
-                f"{self.name[:80]!r} cannot be a name; choose 1 to {LONGEST_NAME_BYTES} printable "
-                "characters (fewer, if they take several bytes each) without spaces around them"
+                f"{self.name[:80]!r} cannot be a name",
+                hint=(
+                    f"choose 1 to {LONGEST_NAME_BYTES} printable characters (fewer, if they take "
+                    "several bytes each) without spaces around them"
+                ),
             )
         for host in self.hosts:
             _require_host(host)
@@ -82,6 +85,6 @@ def _require_host(host: str) -> None:
         is_address = False
     if not is_address and not _HOST_NAME.fullmatch(host):
         raise FederationError(
-            f"{host[:80]!r} is neither a host name in small letters nor an IP address; write it as "
-            "nats.example.org, without a port"
+            f"{host[:80]!r} is neither a host name in small letters nor an IP address",
+            hint="write it as nats.example.org, without a port",
         )

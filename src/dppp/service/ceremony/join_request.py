@@ -87,7 +87,8 @@ class JoinRequest:
         except InvalidSignature:
             raise FederationError(
                 f"the join request of {self.name} is not signed by its own key: it was changed on "
-                "the way; ask for it again"
+                "the way",
+                hint="ask for it again",
             ) from None
 
 
@@ -148,4 +149,6 @@ def _role(text: str) -> Role:
     try:
         return Role(text)
     except ValueError:
-        raise FederationError(f"{text[:40]!r} is not a role; choose {', '.join(Role)}") from None
+        raise FederationError(
+            f"{text[:40]!r} is not a role", hint=f"choose {', '.join(Role)}"
+        ) from None

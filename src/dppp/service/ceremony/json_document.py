@@ -27,17 +27,20 @@ def read_document(data: bytes, kind: str, names: Sequence[str]) -> "Fields":
     """The fields of a document of this kind, and no others."""
     if len(data) > SIZE_LIMIT:
         raise FederationError(
-            f"a {kind} has at most {SIZE_LIMIT:,} bytes, and this has more; check which file it is"
+            f"a {kind} has at most {SIZE_LIMIT:,} bytes, and this has more",
+            hint="check which file it is",
         )
     try:
         found = json.loads(data, object_pairs_hook=_refuse_doubles)
     except (ValueError, RecursionError) as error:
         raise FederationError(
-            f"this is not a {kind}, since it is not JSON ({error}); get it again"
+            f"this is not a {kind}, since it is not JSON ({error})", hint="get it again"
         ) from error
     fields = Fields(found, kind, ("kind", "version", *names))
     if fields.text("kind") != kind or found["version"] != VERSION:
-        raise FederationError(f"this is not a {kind} of version {VERSION}; check which file it is")
+        raise FederationError(
+            f"this is not a {kind} of version {VERSION}", hint="check which file it is"
+        )
     return fields
 
 
@@ -45,7 +48,7 @@ def require_same(written: bytes, data: bytes, kind: str) -> None:
     """Refuse a second text of the same meaning."""
     if written != data:
         raise FederationError(
-            f"this {kind} is not byte for byte as dppp wrote it; get it again, as a file"
+            f"this {kind} is not byte for byte as dppp wrote it", hint="get it again, as a file"
         )
 
 

@@ -34,8 +34,8 @@ def public_nkey(seed: str) -> str:
         is_seed = False
     if not is_seed:
         raise FederationError(
-            "this is not the seed of a NATS user; restore it from its copy, or join again with a "
-            "new home"
+            "this is not the seed of a NATS user",
+            hint="restore it from its copy, or join again with a new home",
         )
     public: bytes = nkeys.from_seed(given).public_key
     return public.decode("ascii")

@@ -128,7 +128,7 @@ def install_renewal(home: Home, text: str, *, now: datetime | None = None) -> da
         sync_folder(home.folder)
     except OSError as error:
         raise InputError(
-            f"cannot write to {home.folder}: {error.strerror}; make room and run this again"
+            f"cannot write to {home.folder}: {error.strerror}", hint="make room and run this again"
         ) from error
     return valid_until
 
@@ -139,8 +139,8 @@ def _waiting(home: Home) -> JoinRequest:
     path = home.folder / NEXT_TLS_KEY
     if not path.exists() or home.tls_key(NEXT_TLS_KEY).public_key() != key:
         raise FederationError(
-            f"{RENEWAL} in {home.folder} is not for the key in {NEXT_TLS_KEY}; remove both and run "
-            "this again"
+            f"{RENEWAL} in {home.folder} is not for the key in {NEXT_TLS_KEY}",
+            hint="remove both and run this again",
         )
     return request
 
@@ -153,12 +153,13 @@ def _require_joined(request: JoinRequest, joined: Sequence[JoinRequest]) -> None
         raise FederationError(
             f"nobody joined this federation as {request.role} {request.name!r} with the keys of "
             f"this request ({request.fingerprint}), and a renewal keeps all keys but the one for "
-            "TLS; ask for it again, from the home that joined"
+            "TLS",
+            hint="ask for it again, from the home that joined",
         )
     if request.tls_request == found[0].tls_request:
         raise FederationError(
-            f"this is the request by which {request.name!r} joined; ask for the one that "
-            "`dppp renew request` makes"
+            f"this is the request by which {request.name!r} joined",
+            hint="ask for the one that `dppp renew request` makes",
         )
 
 
@@ -172,8 +173,11 @@ def _has_next_key(home: Home, tls_certificate: x509.Certificate) -> bool:
         return False
     raise FederationError(
         "this TLS certificate is for another key than the one that waits in "
-        f"{home.folder / NEXT_TLS_KEY}; install the one that was signed for the last request, or "
-        "ask again with `dppp renew request`"
+        f"{home.folder / NEXT_TLS_KEY}",
+        hint=(
+            "install the one that was signed for the last request, or ask again with `dppp renew "
+            "request`"
+        ),
     )
 
 

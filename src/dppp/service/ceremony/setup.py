@@ -167,7 +167,8 @@ def _default_ledger() -> LedgerFiles:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"cannot make {folder} for the ledger: {error.strerror}; give --ledger and --head"
+                f"cannot make {folder} for the ledger: {error.strerror}",
+                hint="give --ledger and --head",
             ) from error
     return place
 
@@ -185,13 +186,14 @@ def _require_own_entry(
     if not found or not request.signing_key == found[0].signing_key == own:
         raise FederationError(
             f"the federation does not have {request.name!r} as {request.role} with the keys of "
-            f"this home; send {home.folder / 'join-request.json'} to the coordinator again"
+            "this home",
+            hint=f"send {home.folder / 'join-request.json'} to the coordinator again",
         )
     entry = found[0]
     if isinstance(entry, Member) and entry.sealing_key != request.sealing_key:
         raise FederationError(
-            "the share would be sealed to another key than this home's; tell the others, and use "
-            "nothing of this federation file"
+            "the share would be sealed to another key than this home's",
+            hint="tell the others, and use nothing of this federation file",
         )
     return entry
 
@@ -207,9 +209,11 @@ def _require_tls_certificate(
         require_tls_certificate(text, entry.identity, federation.authority)
     if read_tls_certificate(text).public_key() != home.tls_key().public_key():
         raise FederationError(
-            "the TLS certificate is for another key than this home's; if it was renewed, put "
-            f"{TLS_CERTIFICATE} beside {TLS_KEY}, otherwise tell the others, and use nothing of "
-            "this federation file"
+            "the TLS certificate is for another key than this home's",
+            hint=(
+                f"if it was renewed, put {TLS_CERTIFICATE} beside {TLS_KEY}, otherwise tell the "
+                "others, and use nothing of this federation file"
+            ),
         )
     return text
 
@@ -220,9 +224,13 @@ def _share_files(
     """A teacher's share, if it opens and is its own; nobody else has one."""
     if request.role is not Role.TEACHER:
         if share is not None:
-            raise InputError(f"{request.name} is not a teacher and has no share; leave out --share")
+            raise InputError(
+                f"{request.name} is not a teacher and has no share", hint="leave out --share"
+            )
         return []
     if share is None:
-        raise InputError("a teacher needs its share; give --share with the file from the dealer")
+        raise InputError(
+            "a teacher needs its share", hint="give --share with the file from the dealer"
+        )
     home.open_share(share, federation)
     return [NewFile(name=SHARE, data=share)]

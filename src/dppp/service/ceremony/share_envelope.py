@@ -32,8 +32,8 @@ def seal_to(recipient: bytes, share: KeyShare, task_id: TaskId) -> bytes:
         return header + _SUITE.encrypt(share.to_bytes(), key, info=header)
     except ValueError:
         raise KeyMaterialError(
-            f"the sealing key of teacher {share.index} is not an X25519 key; have it made with "
-            "`dppp join`"
+            f"the sealing key of teacher {share.index} is not an X25519 key",
+            hint="have it made with `dppp join`",
         ) from None
 
 
@@ -42,8 +42,8 @@ def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare
     found, index = read_envelope_header(data)
     if found != task_id:
         raise KeyMaterialError(
-            "this share was dealt for another federation; take the one that came with this "
-            "federation file"
+            "this share was dealt for another federation",
+            hint="take the one that came with this federation file",
         )
     header, sealed = data[:_HEADER_BYTES], data[_HEADER_BYTES:]
     try:
@@ -51,11 +51,14 @@ def unseal_from(data: bytes, key: X25519PrivateKey, task_id: TaskId) -> KeyShare
     except (InvalidTag, ValueError):
         raise KeyMaterialError(
             f"this share, of teacher {index}, does not open with the sealing key of this home: it "
-            "is somebody else's or damaged; ask the dealer for yours again"
+            "is somebody else's or damaged",
+            hint="ask the dealer for yours again",
         ) from None
     share = KeyShare.from_bytes(opened)
     if share.index != index:
-        raise KeyMaterialError("the share is not the one its envelope names; ask for it again")
+        raise KeyMaterialError(
+            "the share is not the one its envelope names", hint="ask for it again"
+        )
     return share
 
 
@@ -63,11 +66,13 @@ def read_envelope_header(data: bytes) -> tuple[TaskId, int]:
     """Task and index; not authenticated until the envelope is opened."""
     if data.startswith(_OLD_TAG):
         raise KeyMaterialError(
-            "this share was sealed by a dppp before 0.2.0, which this one does not open; have the "
-            "key dealt again with this version"
+            "this share was sealed by a dppp before 0.2.0, which this one does not open",
+            hint="have the key dealt again with this version",
         )
     try:
         reader = Reader(data, tag=TAG, kind="a share envelope")
         return TaskId(reader.take(HASH_BYTES)), reader.count(2)
     except EncodingError as error:
-        raise KeyMaterialError(f"this is not a share from `dppp keys deal`: {error}") from error
+        raise KeyMaterialError(
+            f"this is not a share from `dppp keys deal`: {error.message}", hint=error.hint
+        ) from error

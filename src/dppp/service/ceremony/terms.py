@@ -59,7 +59,7 @@ class Terms(Section):
         try:
             check_terms(teachers=2, threshold=2, modulus_bits=self.modulus_bits, s=self.s)
         except KeyMaterialError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(error.one_line) from error
         return self
 
     def to_toml(self) -> str:
@@ -75,14 +75,16 @@ def make_terms(**values: Any) -> Terms:
     try:
         return Terms(**values)
     except ValidationError as error:
-        raise InputError(f"these terms cannot be used: {first_problem(error)}") from None
+        raise first_problem("these terms cannot be used", error) from None
 
 
 def read_terms(folder: Path) -> Terms:
     """The terms in a coordinator's folder."""
     path = folder / TERMS
     if not path.is_file():
-        raise InputError(f"there is no {TERMS} in {folder}; make the folder with `dppp init`")
+        raise InputError(
+            f"there is no {TERMS} in {folder}", hint="make the folder with `dppp init`"
+        )
     return read_config(path, Terms)
 
 

@@ -289,13 +289,13 @@ def _add_releases(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
 
 
 def _translate_errors(app: FastAPI) -> None:
-    """Our exceptions and FastAPI's as one line of text each."""
+    """Our exceptions and FastAPI's: what was wrong in a line, and what to do."""
 
     @app.exception_handler(DpppError)
     async def ours(_: Request, error: DpppError) -> JSONResponse:
         code = next(code for kind, code in _STATUS if isinstance(error, kind))
         headers = {"Retry-After": RETRY_SECONDS} if code == 503 else None
-        return JSONResponse({"detail": str(error)}, code, headers)
+        return JSONResponse({"detail": error.message, "hint": error.hint}, code, headers)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:

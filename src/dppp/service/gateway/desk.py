@@ -74,7 +74,7 @@ class QuerierDesk:
     def health(self) -> Health:
         """Whether this gateway can do its work."""
         if not (self.runner.is_alive and self._views.is_alive):
-            raise RunnerStopped("the runner of batches has stopped; restart the aggregator")
+            raise RunnerStopped("the runner of batches has stopped", hint="restart the aggregator")
         online = sum(state.is_online for state in self.runner.teachers.values())
         return Health(status="ok", teachers_online=online)
 
@@ -119,7 +119,7 @@ class QuerierDesk:
         """Take rows, once for each key."""
         unknown = set(batch.classes or ()) - set(self.runner.task.class_names)
         if unknown:
-            raise InputError(f"the task has no class {sorted(unknown)[0]!r}; see /api/task")
+            raise InputError(f"the task has no class {sorted(unknown)[0]!r}", hint="see /api/task")
         rows = _rows_of(batch, self.runner.task.features)
         if len(rows) > self._most_rows:
             raise TooManyRows(f"{len(rows):,} rows; at most {self._most_rows:,} at once")
@@ -212,7 +212,7 @@ def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:
     for place, record in enumerate(records):
         for name in record.keys() ^ set(features):
             word = "unknown" if name in record else "missing"
-            raise InputError(f"record {place}: feature {name!r} is {word}; see /api/task")
+            raise InputError(f"record {place}: feature {name!r} is {word}", hint="see /api/task")
     return [[record[name] for name in features] for record in records]
 
 
@@ -260,7 +260,7 @@ def check_receipt(receipt: bytes, *, insecure_testing: bool = False) -> Verifica
             checks=holding,
             ballots=0,
             endorsements=0,
-            reason=str(error),
+            reason=error.one_line,
             command=command,
         )
     return Verification(

@@ -79,7 +79,7 @@ class EmbeddedChannel:
         try:
             return self._teachers[send.teacher].handle(send.data, now=int(self._clock()))
         except DpppError as refusal:
-            log.warning("refused", extra={"teacher": send.teacher, "reason": str(refusal)})
+            log.warning("refused", extra={"teacher": send.teacher, "reason": refusal.one_line})
             return None
 
 

@@ -96,14 +96,16 @@ class Jobs:
         """Take a job, or find it under its key; returns when it is stored and under way."""
         inputs = encode_inputs(rows, len(self.task.features))
         if len(inputs) > MOST_QUERIES:
-            raise TooManyRows(f"{len(inputs):,} rows; a job has {MOST_QUERIES:,} at most: split it")
+            raise TooManyRows(
+                f"{len(inputs):,} rows; a job has {MOST_QUERIES:,} at most", hint="split it"
+            )
         identifier = job_id(querier, key)
         async with self._turn:  # counting and charging belong together
             job = await self._find(identifier) or await self._new(
                 identifier, querier, inputs, fresh=fresh
             )
         if job.digests != tuple(map(input_digest, inputs)):
-            raise JobChanged("this key belongs to a job with other rows; choose a new key")
+            raise JobChanged("this key belongs to a job with other rows", hint="choose a new key")
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
             await self._start(job, inputs)
         return identifier
@@ -217,7 +219,8 @@ class Jobs:
         if queries and max(of_all, of_rows) > frames.MOST_BYTES:
             raise TooManyRows(
                 f"{queries:,} new rows would make messages of {max(of_all, of_rows):,} bytes, and "
-                f"{frames.MOST_BYTES:,} can be sent; send fewer rows at once"
+                f"{frames.MOST_BYTES:,} can be sent",
+                hint="send fewer rows at once",
             )
 
     async def _require_allowed(self, querier: str, wanted: int) -> None:
@@ -225,7 +228,8 @@ class Jobs:
         if wanted > left:
             raise AllowanceExceeded(
                 f"{wanted:,} new queries were asked for and {max(left, 0):,} are left for "
-                f"{querier}; ask for fewer, or for rows that were released before"
+                f"{querier}",
+                hint="ask for fewer, or for rows that were released before",
             )
 
     def _state_from_store(self, job: Job, state: BatchState) -> BatchState:
@@ -246,7 +250,9 @@ class Jobs:
         """The receipt as it is in the store."""
         found = await asyncio.to_thread(self._stored.receipt_or_abort, job.batch)
         if found is None:
-            raise NotReleased("this job is still under way; ask for its status, and again later")
+            raise NotReleased(
+                "this job is still under way", hint="ask for its status, and again later"
+            )
         if isinstance(found, Abort):
             raise BatchAborted(found.reason, missing=found.missing, culprits=found.culprits)
         return found
@@ -266,7 +272,9 @@ class Jobs:
     async def _own(self, querier: str, identifier: JobId) -> Job:
         job = await self._find(identifier)
         if job is None or job.querier != querier:
-            raise JobUnknown("there is no such job of yours; look at its id, and at your token")
+            raise JobUnknown(
+                "there is no such job of yours", hint="look at its id, and at your token"
+            )
         return job
 
     async def _own_batch(self, querier: str, identifier: JobId) -> Job:

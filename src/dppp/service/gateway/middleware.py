@@ -41,14 +41,15 @@ class Admission:
             return
         querier = find_querier(self._queriers, _token(scope))
         if querier is None:
-            detail = "give your token: Authorization: Bearer …"
-            refusal = JSONResponse({"detail": detail}, 401, {"WWW-Authenticate": "Bearer"})
+            detail = "the request has no token that is known here"
+            problem = {"detail": detail, "hint": "give your token: Authorization: Bearer …"}
+            refusal = JSONResponse(problem, 401, {"WWW-Authenticate": "Bearer"})
             await refusal(scope, receive, send)
         elif self._under_way[querier.name] >= MOST_AT_ONCE:
-            detail = f"you have {MOST_AT_ONCE} requests under way; end some, or ask again later"
-            await JSONResponse({"detail": detail}, 503, {"Retry-After": RETRY_SECONDS})(
-                scope, receive, send
-            )
+            detail = f"you have {MOST_AT_ONCE} requests under way"
+            problem = {"detail": detail, "hint": "end some, or ask again later"}
+            refusal = JSONResponse(problem, 503, {"Retry-After": RETRY_SECONDS})
+            await refusal(scope, receive, send)
         else:
             self._under_way[querier.name] += 1
             try:
@@ -108,8 +109,8 @@ class BodyLimit:
             await self._app(scope, counted, guarded)
         finally:
             if excess is not None:
-                detail = f"{excess}; send fewer rows at once"
-                await JSONResponse({"detail": detail}, 413)(scope, receive, send)
+                problem = {"detail": excess, "hint": "send fewer rows at once"}
+                await JSONResponse(problem, 413)(scope, receive, send)
 
 
 CONTENT_SECURITY_POLICY = "; ".join(

@@ -143,7 +143,7 @@ class OwnViews:
             for view in await self._who_may_see(event):
                 view.take(event)
         except DpppError as error:  # the store is away: better nobody than somebody else
-            log.warning("event dropped", extra={"reason": str(error)})
+            log.warning("event dropped", extra={"reason": error.one_line})
         except Exception:
             log.exception("event dropped")
 

@@ -39,8 +39,9 @@ def plan_noise(question: PlanQuestion) -> PlannedNoise:
         return _worked_out(certificate, margin)
     if question.calibration == "exact":
         raise InputError(
-            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those of "
-            f"{trust.teachers} teachers; raise epsilon or delta, or ask less"
+            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those "
+            f"of {trust.teachers} teachers",
+            hint="raise epsilon or delta, or ask less",
         )
     return _too_wide(question, trust, variance, margin)
 

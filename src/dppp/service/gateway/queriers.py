@@ -35,9 +35,11 @@ class Querier:
         """Full transcripts are for auditors: a key that is lost later would open the ballots."""
         if not self.transcripts:
             raise TranscriptsNotAllowed(
-                "a full transcript holds all ballots and is for auditors, and your token is not an "
-                "auditor's; a querier gets receipts. An auditor asks the aggregator's operator for "
-                "transcripts = true in its entry"
+                "a full transcript holds all ballots and is for auditors, and your token is not "
+                "an auditor's; a querier gets receipts",
+                hint=(
+                    "an auditor asks the aggregator's operator for transcripts = true in its entry"
+                ),
             )
 
 

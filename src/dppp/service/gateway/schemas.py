@@ -18,9 +18,10 @@ class _Sent(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused, and what to do."""
+    """Why a request was refused, and what to do, if that can be said."""
 
     detail: str
+    hint: str | None = None
 
 
 class NewBatch(_Sent):

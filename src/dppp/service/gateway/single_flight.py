@@ -34,7 +34,7 @@ class SingleFlight(Generic[Key, Value]):
         if key in self._kept:
             return self._kept[key]
         if self._waiting >= self._most_waiting:
-            raise Busy("too many ask for this at once; ask again in some seconds")
+            raise Busy("too many ask for this at once", hint="ask again in some seconds")
         self._waiting += 1
         try:
             await self._wait_for_turn(is_gone)

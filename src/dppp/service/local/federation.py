@@ -80,7 +80,7 @@ def read_local(folder: Path) -> LocalFederation:
         return LocalFederation(folder=folder, **plain)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"there is no local federation in {folder}; make one with `dppp local up`"
+            f"there is no local federation in {folder}", hint="make one with `dppp local up`"
         ) from error
 
 

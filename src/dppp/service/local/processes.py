@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 
-from dppp.errors import InputError, LocalFailure
+from dppp.errors import InputError, LocalFailure, message_of
 from dppp.service.local.federation import LOCALHOST, LocalFederation
 
 PROCESSES = "processes.json"
@@ -36,7 +36,9 @@ class Started:
     def __post_init__(self) -> None:
         numbers = (self.pid, self.since)
         if any(type(each) is not int or each < 1 for each in numbers):  # kill(-1) ends everything
-            raise InputError(f"no process has the id and the start time {numbers}; remove the file")
+            raise InputError(
+                f"no process has the id and the start time {numbers}", hint="remove the file"
+            )
 
     @property
     def is_running(self) -> bool:
@@ -49,7 +51,8 @@ def find_nats_server() -> str:
     found = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin:/sbin")
     if found is None:
         raise InputError(
-            "nats-server is missing; install it with: apt-get install nats-server (or from nats.io)"
+            "nats-server is missing",
+            hint="install it with: apt-get install nats-server (or from nats.io)",
         )
     return found
 
@@ -102,7 +105,7 @@ def start_process(folder: Path, name: str, command: Sequence[str]) -> Started:
     )
     since = _start_time(pid)
     if since is None:
-        raise LocalFailure(f"{name} ended at once; read {log}")
+        raise LocalFailure(f"{name} ended at once", hint=f"read {log}")
     return Started(name=name, pid=pid, since=since)
 
 
@@ -120,7 +123,8 @@ def wait_until_ready(local: LocalFederation, teachers: int, timeout_seconds: flo
         _require_running(local)
         time.sleep(0.2)
     raise LocalFailure(
-        f"not ready after {timeout_seconds:.0f} s (health: {seen}); read {local.folder / LOGS}"
+        f"not ready after {timeout_seconds:.0f} s (health: {seen})",
+        hint=f"read {local.folder / LOGS}",
     )
 
 
@@ -145,7 +149,8 @@ def read_processes(folder: Path) -> list[Started]:
         return []
     except (OSError, ValueError, TypeError, InputError) as error:
         raise InputError(
-            f"cannot read {folder / PROCESSES}: {error}; end the processes by hand, and remove it"
+            f"cannot read {folder / PROCESSES}: {message_of(error)}",
+            hint="end the processes by hand, and remove it",
         ) from error
 
 
@@ -165,8 +170,14 @@ def _require_running(local: LocalFederation) -> None:
     for each in read_processes(local.folder):
         if not each.is_running:
             log = local.folder / LOGS / f"{each.name}.log"
-            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            raise LocalFailure(f"{each.name} ended: {''.join(last)}; read {log}")
+            last = _last_words(log.read_text(encoding="utf-8", errors="replace"))
+            raise LocalFailure(f"{each.name} ended: {last}", hint=f"read {log}")
+
+
+def _last_words(logged: str) -> str:
+    """The last line of a log, and the one before if that is only the hint to it."""
+    lines = logged.strip().splitlines()
+    return "; ".join(lines[-2:] if lines and lines[-1].startswith("hint: ") else lines[-1:])
 
 
 def _start_time(pid: int) -> int | None:

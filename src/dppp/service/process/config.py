@@ -41,7 +41,7 @@ def _secret(value: object, info: ValidationInfo) -> object:
     try:
         secret = read_secret(value, Path() if info.context is None else info.context["folder"])
     except InputError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(error.one_line) from error
     return value if secret is None else secret
 
 
@@ -49,7 +49,7 @@ def _listen(value: str) -> str:
     try:
         split_address(value)
     except InputError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(error.one_line) from error
     return value
 
 
@@ -65,7 +65,9 @@ def split_address(text: str) -> tuple[str, int]:
     """Host and port of an address to listen on; an IPv6 host is in brackets."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535:
-        raise InputError(f"{text!r} is not an address to listen on; write it as 127.0.0.1:9101")
+        raise InputError(
+            f"{text!r} is not an address to listen on", hint="write it as 127.0.0.1:9101"
+        )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -335,24 +337,24 @@ def read_config(path: Path, model: type[AnySection]) -> AnySection:
         text = json.dumps(tables)
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{path} is not TOML that can be used here: {error}; correct it"
+            f"{path} is not TOML that can be used here: {error}", hint="correct it"
         ) from error
     try:
         return model.model_validate_json(text, context={"folder": path.absolute().parent})
     except ValidationError as error:
-        raise InputError(f"{path}: {first_problem(error)}") from None
+        raise first_problem(str(path), error) from None
     except OSError as error:
         raise InputError(
-            f"{path}: cannot read {error.filename}: {error.strerror}; correct the path"
+            f"{path}: cannot read {error.filename}: {error.strerror}", hint="correct the path"
         ) from error
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first thing wrong, in a line; never the value, which may be a secret."""
+def first_problem(what: str, error: ValidationError) -> InputError:
+    """The first thing wrong in `what`; never the value, which may be a secret."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
-        return f"{where} is not known here; correct or remove it"
+        return InputError(f"{what}: {where} is not known here", hint="correct or remove it")
     if first["type"] == "missing":
-        return f"{where} is missing; add it"
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
+        return InputError(f"{what}: {where} is missing", hint="add it")
+    return InputError(f"{what}: {where}: {first['msg'].removeprefix('Value error, ')}")

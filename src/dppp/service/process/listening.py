@@ -17,5 +17,6 @@ def listen(address: str) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise InputError(
-            f"cannot listen on {address}: {error.strerror or error}; choose another address or port"
+            f"cannot listen on {address}: {error.strerror or error}",
+            hint="choose another address or port",
         ) from error

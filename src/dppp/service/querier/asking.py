@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.errors import GatewayAbort, GatewayFault, GatewayRefusal, InputError
 from dppp.service.querier.connection import GatewayConnection, Labelled, Rows
 
 Report = Callable[[int, str], None]
@@ -57,7 +57,8 @@ class AskedParts:
             unfinished.replace(self._path)
         except OSError as error:
             raise InputError(
-                f"cannot write {self._path}: {error.strerror}; make room or choose another folder"
+                f"cannot write {self._path}: {error.strerror}",
+                hint="make room or choose another folder",
             ) from error
 
     def _read(self, rows: int, digest: str) -> list[Part]:
@@ -66,11 +67,16 @@ class AskedParts:
             parts = [Part(start=s, count=c, key=k) for s, c, k in plain["parts"]]
             is_same = plain["digest"] == digest and sum(part.count for part in parts) == rows
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self._path} cannot be read; remove it to start again") from error
+            raise InputError(
+                f"{self._path} cannot be read", hint="remove it to start again"
+            ) from error
         if not is_same:
             raise InputError(
-                f"{self._path} belongs to other rows; give the same input again, or remove the "
-                "file to start again (rows that were released before stay free)"
+                f"{self._path} belongs to other rows",
+                hint=(
+                    "give the same input again, or remove the file to start again (rows that "
+                    "were released before stay free)"
+                ),
             )
         return parts
 
@@ -117,9 +123,9 @@ def ask_in_parts(
             raise
         labels = gateway.labels(batch)
         if len(labels) != part.count:  # all later labels would stand beside other rows
-            raise GatewayError(
-                f"the gateway gave {len(labels):,} labels for {part.count:,} rows; use none of "
-                "them, and tell the teachers"
+            raise GatewayFault(
+                f"the gateway gave {len(labels):,} labels for {part.count:,} rows",
+                hint="use none of them, and tell the teachers",
             )
         transcript = gateway.transcript(batch) if with_transcripts else None
         yield Released(

@@ -15,7 +15,14 @@ from pydantic import BaseModel, ValidationError
 
 from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
 from dppp.protocol.events import Stage
-from dppp.service.gateway.schemas import BatchState, BudgetState, Labels, Rights, TaskTerms
+from dppp.service.gateway.schemas import (
+    BatchState,
+    BudgetState,
+    Labels,
+    Problem,
+    Rights,
+    TaskTerms,
+)
 from dppp.service.process.config import is_this_machine
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -45,7 +52,7 @@ class GatewayConnection:
         _require_address(address)
         if not _TOKEN.fullmatch(token):  # httpx would repeat it in its refusal
             raise InputError(
-                "this cannot be a token, which is one word on one line; copy it again, whole"
+                "this cannot be a token, which is one word on one line", hint="copy it again, whole"
             )
         self._client = httpx.Client(
             base_url=address,
@@ -72,9 +79,12 @@ class GatewayConnection:
         """Before anything is charged: a token without the right is refused every transcript."""
         if not _read(Rights, self._call("GET", "/api/rights")).transcripts:
             raise GatewayRefusal(
-                "your token may not fetch transcripts, which are for auditors (nothing was "
-                "asked or charged); leave out --transcripts, or ask the aggregator's operator for "
-                "transcripts = true in your entry"
+                "your token may not fetch transcripts, which are for auditors (nothing was asked "
+                "or charged)",
+                hint=(
+                    "leave out --transcripts, or ask the aggregator's operator for transcripts = "
+                    "true in your entry"
+                ),
             )
 
     def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
@@ -93,8 +103,8 @@ class GatewayConnection:
                 return
             if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
-                    f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}. The same "
-                    "command asks again, at a new charge"
+                    f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}",
+                    hint="the same command asks again, at a new charge",
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLL_SECONDS)
@@ -127,19 +137,24 @@ class GatewayConnection:
                 answer = self._client.request(method, path, **more)
                 if answer.status_code < 300 or answer.status_code in accepted:
                     return answer
-                problem = f"{answer.status_code} {_detail(answer)}"
+                detail, hint = _problem_of(answer)
+                problem = f"{answer.status_code} {detail}"
                 if answer.status_code < 500:
-                    raise GatewayRefusal(f"the gateway refused: {problem}")
+                    raise GatewayRefusal(f"the gateway refused: {problem}", hint=hint)
             except httpx.HTTPError as error:
                 problem = f"{type(error).__name__} {error}".strip()
                 if "CERTIFICATE_VERIFY_FAILED" in problem:  # waiting does not change it
                     raise GatewayError(
-                        f"the gateway's TLS certificate is not trusted here: {problem}; if it is "
-                        "from an authority of your own, name that one's TLS certificate in the "
-                        "variable SSL_CERT_FILE"
+                        f"the gateway's TLS certificate is not trusted here: {problem}",
+                        hint=(
+                            "if it is from an authority of your own, name that one's TLS "
+                            "certificate in the variable SSL_CERT_FILE"
+                        ),
                     ) from error
             if time.monotonic() > until:
-                raise GatewayError(f"the gateway cannot be used: {problem}; run this again later")
+                raise GatewayError(
+                    f"the gateway cannot be used: {problem}", hint="run this again later"
+                )
             time.sleep(_RETRY_SECONDS)
 
 
@@ -151,12 +166,12 @@ def _require_address(address: str) -> None:
         is_address = False
     if not is_address:
         raise InputError(
-            f"{address!r} is not the address of a gateway; write it as https://host:port"
+            f"{address!r} is not the address of a gateway", hint="write it as https://host:port"
         )
     if not address.startswith("https://") and not is_this_machine(host):
         raise InputError(
-            f"{address!r} is on another machine, and your token and rows would pass in the clear; "
-            "write it as https://host:port"
+            f"{address!r} is on another machine, and your token and rows would pass in the clear",
+            hint="write it as https://host:port",
         )
 
 
@@ -166,8 +181,8 @@ def _read(kind: type[Model], answer: httpx.Response) -> Model:
         return kind.model_validate_json(answer.content)
     except ValidationError:
         raise GatewayError(
-            f"what {answer.url} answers is not what a gateway of this version says; check the "
-            "address"
+            f"what {answer.url} answers is not what a gateway of this version says",
+            hint="check the address",
         ) from None
 
 
@@ -194,8 +209,10 @@ def _plain(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text[:_MOST_CHARACTERS])
 
 
-def _detail(answer: httpx.Response) -> str:
+def _problem_of(answer: httpx.Response) -> tuple[str, str | None]:
+    """What the gateway says was wrong, and what to do."""
     try:
-        return _plain(str(answer.json()["detail"]))
-    except (ValueError, KeyError, TypeError):
-        return _plain(answer.reason_phrase)
+        problem = Problem.model_validate_json(answer.content)
+    except ValidationError:
+        return _plain(answer.reason_phrase), None
+    return _plain(problem.detail), None if problem.hint is None else _plain(problem.hint)

@@ -5,7 +5,7 @@ Used by `dppp query`, so that a gateway that says one label and signs another is
 
 from collections.abc import Sequence
 
-from dppp.errors import DpppError, GatewayError
+from dppp.errors import DpppError, GatewayFault, message_of
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import input_digest
 from dppp.protocol.receipt import Receipt
@@ -38,17 +38,19 @@ class SignedLabels:
         for each in labels:
             is_named = each.label is None or each.label in self._classes
             if not is_named or len(each.counts) != len(self._classes):
-                raise GatewayError(
+                raise GatewayFault(
                     "the gateway gave a label that is not a class, or other counts than one for "
-                    "each class; use none of its labels, and tell the teachers"
+                    "each class",
+                    hint="use none of its labels, and tell the teachers",
                 )
         own = {} if receipt is None else self._read(receipt)
         digests = [input_digest(each) for each in encode_inputs(rows, len(self._features))]
         for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
             if own.get(digest, labelled) != labelled:
-                raise GatewayError(
+                raise GatewayFault(
                     f"the gateway says another label or other counts for row {place} of the batch "
-                    "than its own receipt; trust neither, and tell the teachers"
+                    "than its own receipt",
+                    hint="trust neither, and tell the teachers",
                 )
         self._labels |= own
         return [
@@ -70,10 +72,13 @@ class SignedLabels:
                 for query, answer in zip(receipt.queries, receipt.answers, strict=True)
             }
         except (DpppError, ValueError, KeyError) as error:
-            raise GatewayError(f"the gateway's receipt is not about these rows: {error}") from error
+            raise GatewayFault(
+                f"the gateway's receipt is not about these rows: {message_of(error)}"
+            ) from error
         if (task.features, task.class_names) != (self._features, self._classes):
-            raise GatewayError(
+            raise GatewayFault(
                 "the task of the gateway's receipt has other columns or classes, or in another "
-                "order, than the gateway said; use none of its labels, and tell the teachers"
+                "order, than the gateway said",
+                hint="use none of its labels, and tell the teachers",
             )
         return labels

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dppp.errors import InputError, LedgerRolledBack, LedgerUnavailable
+from dppp.errors import InputError, LedgerRolledBack, LedgerUnavailable, message_of
 from dppp.privacy.ledger.chain import Head
 from dppp.service.stores.new_files import sync_folder
 
@@ -36,7 +36,8 @@ class HeadFile:
             return None
         except (OSError, ValueError) as error:
             raise LedgerUnavailable(
-                f"cannot read the head file {self._path}: {error}; make it readable for its owner"
+                f"cannot read the head file {self._path}: {error}",
+                hint="make it readable for its owner",
             ) from error
         return self._parse(text)
 
@@ -51,7 +52,8 @@ class HeadFile:
         except OSError as error:
             raise LedgerUnavailable(
                 f"cannot remember the head of the ledger in {self._path}, so nothing was sent: "
-                f"{error.strerror}; make the place writable and ask again"
+                f"{error.strerror}",
+                hint="make the place writable and ask again",
             ) from error
 
     def _is_news(self, head: Head) -> bool:
@@ -59,7 +61,8 @@ class HeadFile:
         if known is not None and known.index == head.index and known != head:
             raise LedgerRolledBack(
                 f"{self._path} remembers {known}, and this ledger has {head}: two ledgers use one "
-                "head file, or one of them went back in time; give each its own and check both"
+                "head file, or one of them went back in time",
+                hint="give each its own and check both",
             )
         return known is None or known.index < head.index
 
@@ -91,7 +94,8 @@ class HeadFile:
         except (ValueError, TypeError, KeyError, RecursionError, InputError) as error:
             raise InputError(
                 f"{self._path} is not a head file, which is one JSON object with index and hash "
-                f"({error}); find the right file, or compare with your peers what the head was"
+                f"({message_of(error)})",
+                hint="find the right file, or compare with your peers what the head was",
             ) from error
         return head
 

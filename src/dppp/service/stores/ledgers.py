@@ -98,7 +98,8 @@ def _create_file(path: Path, teacher: str) -> None:
         sync_folder(path.parent)
     except OSError as error:
         raise LedgerUnavailable(
-            f"cannot create the ledger {path}: {error.strerror}; make room or choose another place"
+            f"cannot create the ledger {path}: {error.strerror}",
+            hint="make room or choose another place",
         ) from error
 
 
@@ -121,5 +122,5 @@ def _write_first_entry(location: Location, teacher: str) -> None:
 
 def _there_already(what: str) -> InputError:
     return InputError(
-        f"{what} is there already; open it instead: a new ledger would forget what was spent"
+        f"{what} is there already", hint="open it instead: a new ledger would forget what was spent"
     )

@@ -43,7 +43,7 @@ def _base_folder(variable: str, otherwise: str) -> Path:
         return Path.home() / otherwise
     except RuntimeError as error:
         raise InputError(
-            "this user has no home folder for its ledger; give --ledger and --head"
+            "this user has no home folder for its ledger", hint="give --ledger and --head"
         ) from error
 
 
@@ -52,7 +52,7 @@ def read_secret(text: str, folder: Path) -> str | None:
     kind, _, place = text.partition(":")
     if kind == "env":
         if place not in os.environ:
-            raise InputError(f"the environment has no variable {place}; set it")
+            raise InputError(f"the environment has no variable {place}", hint="set it")
         return os.environ[place]
     if kind == "file":
         return (folder / place).read_text(encoding="utf-8").strip()
@@ -65,17 +65,19 @@ def read_location(text: str) -> Location:
         url = read_secret(text, Path())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise InputError(f"cannot read the url in {text}: {reason}; check the path") from error
+        raise InputError(
+            f"cannot read the url in {text}: {reason}", hint="check the path"
+        ) from error
     if url is not None:
         require_url(url)
         return url
     if "://" in text:
         raise InputError(
-            "a url with its password does not belong on a command line, where others see it; put "
-            "it into a variable or a file and give env:NAME or file:PATH"
+            "a url with its password does not belong on a command line, where others see it",
+            hint="put it into a variable or a file and give env:NAME or file:PATH",
         )
     if not Path(text).is_file():
-        raise InputError(f"there is no file {text}; correct the path")
+        raise InputError(f"there is no file {text}", hint="correct the path")
     return Path(text)
 
 
@@ -90,6 +92,6 @@ def require_url(location: str) -> None:
         import sqlalchemy  # noqa: F401, PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "a store in PostgreSQL needs SQLAlchemy and psycopg; install them with: "
-            "pip install 'dppp[service]'"
+            "a store in PostgreSQL needs SQLAlchemy and psycopg",
+            hint="install them with: pip install 'dppp[service]'",
         ) from error

@@ -29,8 +29,8 @@ def refuse_to_overwrite(folder: Path, names: Iterable[str]) -> None:
     there = [name for name in names if (folder / name).exists()]
     if there:
         raise InputError(
-            f"{there[0]} is in the folder {folder} already, and nothing is overwritten; choose an "
-            "empty folder"
+            f"{there[0]} is in the folder {folder} already, and nothing is overwritten",
+            hint="choose an empty folder",
         )
 
 
@@ -49,7 +49,7 @@ def write_new_files(folder: Path, files: Sequence[NewFile]) -> None:
                 path.unlink()
         if isinstance(error, OSError):
             raise InputError(
-                f"cannot write to {folder}: {error.strerror}; choose another"
+                f"cannot write to {folder}: {error.strerror}", hint="choose another"
             ) from error
         raise
 
@@ -59,7 +59,7 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+        raise InputError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -82,8 +82,8 @@ def _teacher(
         accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
         if federation.task.task_id not in accepted:
             raise FederationError(
-                "the ledger has not accepted this task; look at its terms with `dppp federation`, "
-                "then run `dppp teacher accept`"
+                "the ledger has not accepted this task",
+                hint="look at its terms with `dppp federation`, then run `dppp teacher accept`",
             )
         yield Teacher(
             index=index,

@@ -100,7 +100,7 @@ class TeacherStation:
                 return
             data = self._reassembly[message.subject].take(frame)
         except WireError as error:
-            self._drop(str(error))
+            self._drop(error.one_line)
             return
         if data is not None:
             self._queue(data, message.reply)
@@ -163,7 +163,7 @@ class TeacherStation:
 
     def _refuse(self, kind: str, error: DpppError) -> None:
         self._metrics.refusals.labels(kind, type(error).__name__).inc()
-        extra = {"message_kind": kind, "rule": type(error).__name__, "reason": str(error)}
+        extra = {"message_kind": kind, "rule": type(error).__name__, "reason": error.one_line}
         if isinstance(error, LedgerError):
             self._is_ledger_usable = False
             log.error("the ledger cannot be used", extra=extra)

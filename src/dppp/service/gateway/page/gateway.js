@@ -45,7 +45,8 @@ export function offer(blob, name) {
 
 async function reasonOf(response) {
   try {
-    return (await response.json()).detail;
+    const { detail, hint } = await response.json();
+    return hint ? `${detail}; ${hint}` : detail;
   } catch {
     return `the gateway answered ${response.status}`;
   }

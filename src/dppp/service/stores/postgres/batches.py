@@ -91,8 +91,10 @@ class PostgresBatchStore:
     def _translate(self, state: str, words: str) -> BatchStoreUnavailable:
         del state  # each of them is handled alike
         return BatchStoreUnavailable(
-            f"cannot use the batch store in {self._place}, so nothing was sent: {words}; look for "
-            "a server that is down or full, or a right that is missing, and ask again"
+            f"cannot use the batch store in {self._place}, so nothing was sent: {words}",
+            hint=(
+                "look for a server that is down or full, or a right that is missing, and ask again"
+            ),
         )
 
 

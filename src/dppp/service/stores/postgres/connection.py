@@ -125,7 +125,8 @@ class PostgresDatabase:
         if os.getpid() != self._process:
             raise InputError(
                 f"{self._place} was opened by another process (a fork copies the connection, and "
-                "two may not talk on it); open it again in each process"
+                "two may not talk on it)",
+                hint="open it again in each process",
             )
         with self._lock, self._translated():
             if self._is_closed:

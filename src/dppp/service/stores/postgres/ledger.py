@@ -163,8 +163,11 @@ def _open_database(place: Place, *, is_read_only: bool) -> PostgresDatabase:
 def _require_there(connection: sql.Connection, place: Place) -> None:
     if mark_of(connection, place.schema) is None:
         raise LedgerUnavailable(
-            f"there is no ledger in {place}; correct the url, or restore the newest copy (a new "
-            "ledger would forget what was spent)"
+            f"there is no ledger in {place}",
+            hint=(
+                "correct the url, or restore the newest copy (a new ledger would forget what was "
+                "spent)"
+            ),
         )
 
 
@@ -172,10 +175,13 @@ def _translate(place: Place, state: str, words: str) -> DpppError:
     """PostgreSQL's errors as ours."""
     if state in _DAMAGE:
         return LedgerDamaged(
-            f"{place} is damaged ({words}); answer nothing from it and restore the newest copy"
+            f"{place} is damaged ({words})",
+            hint="answer nothing from it and restore the newest copy",
         )
     return LedgerUnavailable(
-        f"cannot use the ledger in {place}, so nothing was answered: {words}; look for a server "
-        "that is down or full, a process that holds the ledger, or a right that is missing, and "
-        "ask again"
+        f"cannot use the ledger in {place}, so nothing was answered: {words}",
+        hint=(
+            "look for a server that is down or full, a process that holds the ledger, or a right "
+            "that is missing, and ask again"
+        ),
     )

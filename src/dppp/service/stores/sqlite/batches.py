@@ -88,8 +88,8 @@ class SqliteBatchStore:
     def _require_ours(self, connection: sqlite3.Connection) -> None:
         if not _is_new(connection) and _marks(connection) != (APPLICATION_ID, SCHEMA_VERSION):
             raise InputError(
-                f"{self._path} is not a batch store of version {SCHEMA_VERSION}; correct the path, "
-                "or use the dppp that wrote it"
+                f"{self._path} is not a batch store of version {SCHEMA_VERSION}",
+                hint="correct the path, or use the dppp that wrote it",
             )
 
     def _make_tables(self) -> None:
@@ -100,10 +100,15 @@ class SqliteBatchStore:
 
     def _translate(self, error: SqliteError) -> DpppError:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-            return InputError(f"{self._path} is not a batch store ({error}); correct the path")
+            return InputError(
+                f"{self._path} is not a batch store ({error})", hint="correct the path"
+            )
         return BatchStoreUnavailable(
-            f"cannot use the batch store {self._path}, so nothing was sent: {error}; look for a "
-            "full or read-only disk, a process that holds it, or a damaged file, and start again"
+            f"cannot use the batch store {self._path}, so nothing was sent: {error}",
+            hint=(
+                "look for a full or read-only disk, a process that holds it, or a damaged file, "
+                "and start again"
+            ),
         )
 
 

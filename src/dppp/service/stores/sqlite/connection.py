@@ -63,7 +63,8 @@ class SqliteFile:
         if os.getpid() != self._process:
             raise InputError(
                 f"{self._path} was opened by another process (a fork copies the connection, and "
-                "SQLite forbids to use it); open it again in each process"
+                "SQLite forbids to use it)",
+                hint="open it again in each process",
             )
         with self._lock, translated(self._translate):
             if self._has_failed:

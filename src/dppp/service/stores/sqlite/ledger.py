@@ -77,8 +77,8 @@ class SqliteStore:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise LedgerDamaged(
-                f"{self._path} is damaged ({' '.join(found[0].split())}); answer nothing from it "
-                "and restore the newest copy"
+                f"{self._path} is damaged ({' '.join(found[0].split())})",
+                hint="answer nothing from it and restore the newest copy",
             )
 
     def close(self) -> None:
@@ -88,8 +88,8 @@ class SqliteStore:
     def _require_same_file(self) -> None:
         if _identify(self._path) != self._identity:
             raise LedgerRolledBack(
-                f"{self._path} was replaced by another file while in use; stop, restore the newest "
-                "copy and start again"
+                f"{self._path} was replaced by another file while in use",
+                hint="stop, restore the newest copy and start again",
             )
 
 
@@ -149,14 +149,15 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         raise NotALedger(
-            f"{path} is empty or belongs to another program, and is not a dppp ledger; correct "
-            "the path, or restore the newest copy if it was one"
+            f"{path} is empty or belongs to another program, and is not a dppp ledger",
+            hint="correct the path, or restore the newest copy if it was one",
         )
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         raise NotALedger(
             f"{path} is a ledger of version {version}, and this dppp reads version "
-            f"{SCHEMA_VERSION}; use the dppp that wrote it"
+            f"{SCHEMA_VERSION}",
+            hint="use the dppp that wrote it",
         )
 
 
@@ -165,8 +166,11 @@ def _identify(path: Path) -> tuple[int, int]:
         found = path.stat()
     except OSError as error:
         raise LedgerUnavailable(
-            f"cannot reach the ledger {path}: {error.strerror}; correct the path, or restore the "
-            "newest copy (a new ledger would forget what was spent)"
+            f"cannot reach the ledger {path}: {error.strerror}",
+            hint=(
+                "correct the path, or restore the newest copy (a new ledger would forget what "
+                "was spent)"
+            ),
         ) from error
     return found.st_dev, found.st_ino
 
@@ -174,14 +178,16 @@ def _identify(path: Path) -> tuple[int, int]:
 def _translate(error: SqliteError, path: Path) -> DpppError:
     """SQLite's errors as ours."""
     if isinstance(error, sqlite3.ProgrammingError):
-        return LedgerUnavailable(f"the ledger {path} is closed; look at its disk and start again")
+        return LedgerUnavailable(
+            f"the ledger {path} is closed", hint="look at its disk and start again"
+        )
     if isinstance(error, sqlite3.OperationalError):
         return LedgerUnavailable(
-            f"cannot use the ledger {path}, so nothing was answered: {error}; look for a full or "
-            "read-only disk, or a process that holds it, and start again"
+            f"cannot use the ledger {path}, so nothing was answered: {error}",
+            hint="look for a full or read-only disk, or a process that holds it, and start again",
         )
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-        return NotALedger(f"{path} is not a dppp ledger ({error}); correct the path")
+        return NotALedger(f"{path} is not a dppp ledger ({error})", hint="correct the path")
     return LedgerDamaged(
-        f"{path} is damaged ({error}); answer nothing from it and restore the newest copy"
+        f"{path} is damaged ({error})", hint="answer nothing from it and restore the newest copy"
     )

@@ -33,7 +33,7 @@ def load_http(url: str, timeout_seconds: float) -> Callable[[NDArray[np.float64]
         import httpx  # noqa: F401, PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "a model server needs httpx; install it with: pip install 'dppp[service]'"
+            "a model server needs httpx", hint="install it with: pip install 'dppp[service]'"
         ) from error
     _require_address(url)
     if not 0 < timeout_seconds <= 3_600:

@@ -31,8 +31,8 @@ def _require_trusted(path: Path, untrusted: Sequence[str]) -> None:
     if untrusted:
         raise InputError(
             f"{path} holds types that nobody trusted, and loading them runs their code: "
-            f"{', '.join(untrusted)}; read what they do, and if you trust them, name them in "
-            "trusted_types"
+            f"{', '.join(untrusted)}",
+            hint="read what they do, and if you trust them, name them in trusted_types",
         )
 
 
@@ -48,19 +48,20 @@ def load_torch(path: Path, class_name: str, arguments: Mapping[str, Any]) -> Any
         import torch  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "a torch model needs torch; install it with: pip install 'dppp[torch]'"
+            "a torch model needs torch", hint="install it with: pip install 'dppp[torch]'"
         ) from error
     kind = import_name(class_name)
     if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
         raise InputError(
-            f"{class_name} is not a subclass of torch.nn.Module; name the model's class"
+            f"{class_name} is not a subclass of torch.nn.Module", hint="name the model's class"
         )
     try:
         module = kind(**arguments)
     except Exception as error:
         raise InputError(
             f"{class_name} cannot be made with the arguments {', '.join(arguments) or 'none'} "
-            f"({_words(error)}); give those with which it was trained"
+            f"({_words(error)})",
+            hint="give those with which it was trained",
         ) from error
     with reading_model(path, f"a state of {class_name}, saved by torch.save(model.state_dict())"):
         module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
@@ -72,8 +73,8 @@ def load_callable(name: str) -> Any:
     function = import_name(name)
     if not callable(function):
         raise InputError(
-            f"{name} is of type {type(function).__name__} and cannot be called; name a function "
-            "that takes rows and returns a label for each"
+            f"{name} is of type {type(function).__name__} and cannot be called",
+            hint="name a function that takes rows and returns a label for each",
         )
     return function
 
@@ -82,13 +83,16 @@ def import_name(name: str) -> Any:
     """What the operator's own code calls "package.module:name"."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute.isidentifier():
-        raise InputError(f"{name!r} is not a name to import; write package.module:name")
+        raise InputError(f"{name!r} is not a name to import", hint="write package.module:name")
     try:
         return getattr(importlib.import_module(module_name), attribute)
     except Exception as error:
         raise InputError(
-            f"cannot import {name} ({_words(error)}); install the package that holds it in this "
-            "environment, or add its folder to PYTHONPATH"
+            f"cannot import {name} ({_words(error)})",
+            hint=(
+                "install the package that holds it in this environment, or add its folder to "
+                "PYTHONPATH"
+            ),
         ) from error
 
 
@@ -96,15 +100,15 @@ def import_name(name: str) -> Any:
 def reading_model(path: Path, what: str) -> Iterator[None]:
     """Say which file cannot be read, and what it should be; a damaged file may raise anything."""
     if not path.is_file():
-        raise InputError(f"there is no file {path}; give the path of {what}")
+        raise InputError(f"there is no file {path}", hint=f"give the path of {what}")
     try:
         yield
     except DpppError:
         raise
     except Exception as error:
         raise InputError(
-            f"{path} is not {what} that this version can read: {_words(error)}; save the model "
-            "again"
+            f"{path} is not {what} that this version can read: {_words(error)}",
+            hint="save the model again",
         ) from error
 
 

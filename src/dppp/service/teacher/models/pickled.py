@@ -19,8 +19,11 @@ def load_pickle(path: Path, *, allow_pickle: bool) -> Any:
     if allow_pickle is not True:
         raise Refusal(
             f"{path} was not opened: whoever made or changed a pickle can run any code here, and "
-            "read the data, the key share and the ledger; save the model by skops or ONNX instead, "
-            f"or start with {FLAG} if you made this file yourself"
+            "read the data, the key share and the ledger",
+            hint=(
+                f"save the model by skops or ONNX instead, or start with {FLAG} if you made this "
+                "file yourself"
+            ),
         )
     with reading_model(path, "a pickled model"), path.open("rb") as file:
         return pickle.load(file)  # noqa: S301 - the operator was told

@@ -21,7 +21,7 @@ def import_skops() -> ModuleType:
         import skops.io  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
-            "a skops model needs skops; install it with: pip install 'dppp[service]'"
+            "a skops model needs skops", hint="install it with: pip install 'dppp[service]'"
         ) from error
     finally:
         if is_held_back:
