@@ -152,6 +152,19 @@ def test_the_rounding_seen_is_within_the_proved_bound(piece_bits: int, largest: 
             assert np.abs(seen - wanted).max() <= prepared.rounding_bound(piece_bits)
 
 
+@pytest.mark.parametrize("piece_bits", [8, 22])
+@pytest.mark.parametrize("name", list(shorts(64, 1)))
+def test_the_bound_is_the_formula_with_the_true_peak(name: str, piece_bits: int) -> None:
+    """The values at all roots of X^64 + 1 are worked out one by one, the norms from them."""
+    short = shorts(64, 3000)[name]
+    roots = np.exp(1j * np.pi * np.arange(1, 128, 2) / 64)
+    peak = max(abs(sum(int(c) * root**j for j, c in enumerate(short))) for root in roots)
+    one, norm = (8 * 5 + 12) * 2.0**-53, math.sqrt(int((short**2).sum()))
+    formula = (2 * one + 3 * 2.0**-53) * norm + one * peak
+    expected = 1.01 * 2 ** (piece_bits - 1) * 8 * formula
+    assert ShortPolynomial(short).rounding_bound(piece_bits) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("half", [512, 1024])
 def test_the_twist_is_right_to_eight_units(half: int) -> None:
     with gmpy2.context(precision=120):

@@ -120,6 +120,14 @@ def test_rows_of_many_dealers_add_up_to_rows_of_the_sum(teachers: int) -> None:
     assert (sharing.combine(chosen, rows, 1024) == sum(secrets)).all()
 
 
+def test_a_product_in_many_tiles_is_the_product() -> None:
+    """Nothing is packed here, so rows are as long as the secret and columns are cut as well."""
+    sharing, stream = Sharing(teachers=300, rows_needed=280, packed=1), fixed_stream(10)
+    secret = draw(2048, stream)
+    rows = sharing.deal(secret, stream)
+    assert (sharing.combine(range(21, 301), rows[20:], 2048) == secret).all()
+
+
 def test_sums_are_right_at_both_ends_of_the_field() -> None:
     secret = np.array([FIELD // 2, -(FIELD // 2), 0, 1, -1])
     rows = SEVEN.deal(secret, fixed_stream(6))

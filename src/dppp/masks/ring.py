@@ -24,7 +24,8 @@ errors, no coefficient is off by more than
     1.01·‖a‖·((2ε + 3u)·‖s‖ + ε·max|S|),
 
 where ‖a‖ ≤ 2^(w-1)·√n for pieces of w bits with a sign. `multiply` takes the fewest pieces with
-which this is below 0.45. It is then also below 2^53, so rounding to integers is meaningful.
+which this is below 0.45. Then ‖a‖·‖s‖, which no coefficient of the product exceeds, is far below
+2^53, so the nearest integer is the coefficient.
 """
 
 import functools
@@ -46,7 +47,7 @@ _UNIT = 2.0**-53
 _PUBLIC_DOMAIN = b"dppp masks public polynomial 1"
 _LARGEST_SHORT = 2**20
 _LARGEST_DEGREE = 2**16
-_COEFFICIENTS_AT_ONCE = 2**14
+_COEFFICIENTS_AT_ONCE = 12 * 1024
 
 
 def public_polynomial(seed: bytes, block: int, *, degree: int, modulus_bits: int) -> Words:
@@ -124,7 +125,7 @@ def multiply(public: Words, short: ShortPolynomial, *, modulus_bits: int) -> Wor
     pieces = short.pieces_for(modulus_bits)
     rows = public.reshape(-1, short.degree)
     products = np.empty_like(rows)
-    # Twice as fast as all at once: what a few rows need stays in the processor's cache.
+    # Twice as fast as all at once: arrays of less than 128 kB are not mapped anew for each use.
     step = max(1, _COEFFICIENTS_AT_ONCE // short.degree)
     for first in range(0, len(rows), step):
         some = slice(first, first + step)

@@ -26,6 +26,8 @@ Elements = NDArray[np.uint16]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_MULTIPLICATIONS_AT_ONCE = 2**18
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
@@ -73,7 +75,7 @@ class Sharing:
         known = np.concatenate([padded.reshape(columns, self.packed).T, drawn])
         rows = np.empty((self.teachers, columns), dtype=np.uint16)
         rows[: self.drawn_rows] = drawn
-        rows[self.drawn_rows :] = _modulo_field(_dealing_matrix(self) @ known)
+        rows[self.drawn_rows :] = _times(_dealing_matrix(self), known)
         return rows
 
     def combine(self, indices: Sequence[int], rows: Elements, length: int) -> Integers:
@@ -89,7 +91,7 @@ class Sharing:
                 f"{self.rows_needed} rows of {columns} elements are needed, got {rows.shape}"
             )
         _require_elements(rows)
-        values = _modulo_field(_combining_matrix(self, tuple(indices)) @ rows.astype(np.float64))
+        values = _times(_combining_matrix(self, tuple(indices)), rows.astype(np.float64))
         # The values at one polynomial's points are neighbours in the secret.
         values = values.T.reshape(-1)
         if values[length:].any():
@@ -206,6 +208,23 @@ def _inverses(largest: int) -> Integers:
         inverses[number] = pow(number, -1, FIELD)
         inverses[-number] = FIELD - inverses[number]
     return inverses
+
+
+def _times(matrix: Floats, values: Floats) -> Integers:
+    """The product in the field, in tiles so small that the linear algebra keeps to one thread.
+
+    OpenBLAS shares larger products out, and where the other processors are busy its threads wait
+    for each other: 40 ms were seen for dealing to 100 teachers, which takes 0.07 ms on one.
+    """
+    inner, columns = values.shape
+    wide = max(1, min(columns, _MULTIPLICATIONS_AT_ONCE // inner))
+    high = max(1, _MULTIPLICATIONS_AT_ONCE // (inner * wide))
+    product = np.empty((len(matrix), columns), dtype=np.float64)
+    for top in range(0, len(matrix), high):
+        for left in range(0, columns, wide):
+            tile = matrix[top : top + high] @ values[:, left : left + wide]
+            product[top : top + high, left : left + wide] = tile
+    return _modulo_field(product)
 
 
 def _modulo_field(values: Floats) -> Integers:
