@@ -345,9 +345,12 @@ class EpochKeyFault(PeerFault):
 class SealUnopened(PeerFault):
     """Seals that do not open; `dealers` made them, but who is at fault is for a dispute to say."""
 
-    def __init__(self, message: str, *, dealers: tuple[int, ...]) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, dealers: tuple[int, ...], purpose: int, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.dealers = dealers
+        self.purpose = purpose
 
 
 class MaskParametersError(InputError):
@@ -364,3 +367,23 @@ class PaddingFault(PeerFault):
 
 class OpeningFault(PeerFault):
     """A list that does not open; who is at fault is for a dispute to say."""
+
+
+class EpochOver(Refusal):
+    """Keys of an epoch that has ended, or that is not near."""
+
+
+class RosterUnknown(Refusal):
+    """A roster that this teacher was not sent, or has forgotten with its epoch."""
+
+
+class SumDoesNotFit(Refusal):
+    """What should open a list does not fit its check blocks."""
+
+
+class TooFewWithdrawals(Refusal):
+    """Fewer than t teachers have said that they will never open the batch."""
+
+
+class RowsNotGiven(Refusal):
+    """Rows that are shown only once they were given, or once nobody can open the batch."""

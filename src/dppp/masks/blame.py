@@ -128,16 +128,23 @@ def judge_complaint(
     except ProofError:
         return seal.recipient
     pair = derive_pair_keys(pair_secret, seal.epoch, complainer, dealer)
+    length = row_bytes(parameters, seal.purpose)
+    is_good = opens_to_row(pair.sealing_key, seal, length=length)
+    return seal.recipient if is_good else seal.dealer
+
+
+def opens_to_row(key: bytes, seal: SealedRow, *, length: int) -> bool:
+    """Whether a seal opens under its key, to field elements."""
     try:
         row = open_one(
-            pair.sealing_key,
+            key,
             seal.sealed,
             purpose=seal.purpose,
             dealer=seal.dealer,
             recipient=seal.recipient,
             context=seal.context,
-            length=row_bytes(parameters, seal.purpose),
+            length=length,
         )
     except SealUnopened:
-        return seal.dealer
-    return seal.recipient if is_row(row) else seal.dealer
+        return False
+    return is_row(row)

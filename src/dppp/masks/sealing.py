@@ -90,7 +90,7 @@ def open_many(
     _require_lengths(pair_keys, KEY_BYTES, "the key of a pair")
     _require_lengths(contexts, CONTEXT_BYTES, "the context of a seal")
     _require_indices([recipient, *dealers])
-    _require_opened(dealers, [len(each) == length + TAG_BYTES for each in sealed])
+    _require_opened(purpose, dealers, [len(each) == length + TAG_BYTES for each in sealed])
     routes = _routes(purpose, dealers, repeat(recipient))
     streams = _expand(pair_keys, routes, contexts, length)
     plaintexts = _as_matrix(streams)[:, KEY_BYTES:] ^ _as_matrix(sealed)[:, :length]
@@ -98,7 +98,7 @@ def open_many(
     given = [each[length:] for each in sealed]
     if not hmac.compare_digest(b"".join(expected), b"".join(given)):
         pairs = zip(expected, given, strict=True)
-        _require_opened(dealers, [hmac.compare_digest(*pair) for pair in pairs])
+        _require_opened(purpose, dealers, [hmac.compare_digest(*pair) for pair in pairs])
     return plaintexts
 
 
@@ -246,11 +246,12 @@ def _require_plaintexts(plaintexts: NDArray[np.uint8], keys: int, recipients: in
         raise InputError("sealing takes one key and one row, not empty, for each recipient")
 
 
-def _require_opened(dealers: Sequence[int], verdicts: Sequence[bool]) -> None:
+def _require_opened(purpose: Purpose, dealers: Sequence[int], verdicts: Sequence[bool]) -> None:
     named = tuple(each for each, is_good in zip(dealers, verdicts, strict=True) if not is_good)
     if named:
         raise SealUnopened(
-            f"the seals of these dealers do not open: {', '.join(map(str, named))}; "
-            "compare them with the dealers' signed digests, then start a dispute",
+            f"the seals of these dealers do not open: {', '.join(map(str, named))}",
             dealers=named,
+            purpose=int(purpose),
+            hint="compare them with the dealers' signed digests, then start a dispute",
         )

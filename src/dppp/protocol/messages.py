@@ -10,7 +10,7 @@ Every hash is SHA-256 over length-prefixed parts under a domain of its own.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NewType
+from typing import Any, ClassVar, NewType, Protocol
 
 from dppp.errors import WireError
 from dppp.hashing import HASH_BYTES, hash_parts
@@ -70,6 +70,11 @@ class BatchRequest:
         """The id of the batch that it asks for."""
         return batch_id(self.task_id, self.query_ids)
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        inputs = (part for each in self.queries for part in (each.nonce, each.input))
+        return (self.task_id, number_bytes(self.deadline), *inputs)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
@@ -88,6 +93,11 @@ class Ballot:
         require_ids(self.task_id, self.batch_id)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        ids = (self.task_id, self.batch_id, number_bytes(self.teacher))
+        return (*ids, self.ciphertexts, self.proof)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallotList:
@@ -103,6 +113,10 @@ class BallotList:
     def __post_init__(self) -> None:
         require_ids(self.task_id, self.batch_id)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
+
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        return (list_hash(self),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +137,16 @@ class ListStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endorsement:
-    """One teacher's word that this is the only list it will help to open in this batch."""
+    """One teacher's word that this is the only list it will help to open in this batch.
+
+    `content` is what the cryptosystem has to add: nothing for paillier, for masks the sum of rows.
+    """
 
     KIND: ClassVar[str] = "endorsement"
     SIZE_LIMIT: ClassVar[int] = 2**20
     statement: ListStatement
     teacher: int
+    content: bytes = field(default=b"", repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
@@ -145,21 +163,57 @@ class Endorsement:
         """The batch of the list."""
         return self.statement.batch_id
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        return endorsed_parts(self.statement, self.teacher, content_digest(self.content))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endorser:
     """Who endorsed a list, where what was endorsed is known already."""
 
     teacher: int
+    digest: bytes = field(default=b"", repr=False)
     signature: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
         require_length("a signature", self.signature, SIGNATURE_BYTES)
         require_indices((self.teacher,))
+        if self.digest:
+            require_ids(self.digest)
 
-    def endorsement_of(self, statement: ListStatement) -> Endorsement:
-        """The endorsement itself."""
-        return Endorsement(statement=statement, teacher=self.teacher, signature=self.signature)
+    @classmethod
+    def of(cls, endorsement: Endorsement) -> "Endorser":
+        """The short form of an endorsement."""
+        return cls(
+            teacher=endorsement.teacher,
+            digest=content_digest(endorsement.content),
+            signature=endorsement.signature,
+        )
+
+    def endorsement_of(self, statement: ListStatement) -> "ShortEndorsement":
+        """The endorsement, with the digest of its content in the content's place."""
+        return ShortEndorsement(
+            statement=statement,
+            teacher=self.teacher,
+            digest=self.digest,
+            signature=self.signature,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortEndorsement:
+    """An endorsement of which only the digest of the content is known; never sent as such."""
+
+    KIND: ClassVar[str] = Endorsement.KIND
+    statement: ListStatement
+    teacher: int
+    digest: bytes
+    signature: bytes
+
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over: the same as that of the endorsement."""
+        return endorsed_parts(self.statement, self.teacher, self.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +233,13 @@ class CertifiedList:
         require_ids(self.task_id, self.batch_id, self.list_hash)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        signatures = (
+            part for each in self.endorsers for part in (number_bytes(each.teacher), each.signature)
+        )
+        return (self.task_id, self.batch_id, self.list_hash, self.tallies, *signatures)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedShares:
@@ -197,6 +258,11 @@ class SignedShares:
         require_ids(self.task_id, self.batch_id, self.list_hash)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        ids = (self.task_id, self.batch_id, number_bytes(self.teacher))
+        return (*ids, self.list_hash, self.shares)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofRequest:
@@ -214,8 +280,9 @@ class ProofRequest:
         require_ids(self.task_id, self.batch_id, self.list_hash)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
 
-
-FromAggregator = BatchRequest | BallotList | CertifiedList | ProofRequest
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        return (self.task_id, self.batch_id, self.list_hash, self.tallies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,8 +302,23 @@ class SignedShareProof:
         require_ids(self.task_id, self.batch_id, self.list_hash)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
 
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        ids = (self.task_id, self.batch_id, number_bytes(self.teacher))
+        return (*ids, self.list_hash, self.proof)
 
-FromTeacher = Ballot | Endorsement | SignedShares | SignedShareProof
+
+def content_digest(content: bytes) -> bytes:
+    """The digest of what an endorsement adds; empty where it adds nothing."""
+    return hash_parts("dppp endorsement content 1", (content,)) if content else b""
+
+
+def endorsed_parts(statement: ListStatement, teacher: int, digest: bytes) -> tuple[bytes, ...]:
+    """What an endorser signs."""
+    members = b"".join(map(number_bytes, statement.participants))
+    ids = (statement.task_id, statement.batch_id, number_bytes(teacher))
+    parts = (statement.key_id, statement.list_hash, statement.tally_hash, members)
+    return (*ids, *parts, digest)
 
 
 def query_id(task_id: TaskId, query: Query) -> QueryId:
@@ -289,44 +371,31 @@ def tally_hash(tallies: bytes) -> bytes:
     return hash_parts("dppp tallies 1", (tallies,))
 
 
-def signed_bytes(message: FromTeacher | FromAggregator) -> bytes:
+class Signed(Protocol):
+    """A message with a signature over its kind and its parts."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    KIND: ClassVar[str]
+
+    @property
+    def signature(self) -> bytes:
+        """The sender's signature."""
+
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+
+
+class FromTeacher(Signed, Protocol):
+    """A message that a teacher signs."""
+
+    @property
+    def teacher(self) -> int:
+        """Who says that it sent it."""
+
+
+def signed_bytes(message: Signed) -> bytes:
     """What the signature of a message is over: everything else in it."""
-    return hash_parts(f"dppp signed {message.KIND} 2", _signed_parts(message))
-
-
-def _signed_parts(message: FromTeacher | FromAggregator) -> tuple[bytes, ...]:
-    match message:
-        case BatchRequest():
-            inputs = (part for each in message.queries for part in (each.nonce, each.input))
-            return (message.task_id, number_bytes(message.deadline), *inputs)
-        case Ballot():
-            parts: tuple[bytes, ...] = (message.ciphertexts, message.proof)
-        case BallotList():
-            return (list_hash(message),)
-        case Endorsement():
-            said = message.statement
-            members = b"".join(map(number_bytes, said.participants))
-            parts = (said.key_id, said.list_hash, said.tally_hash, members)
-        case CertifiedList():
-            signatures = (
-                part
-                for each in message.endorsers
-                for part in (number_bytes(each.teacher), each.signature)
-            )
-            return (
-                message.task_id,
-                message.batch_id,
-                message.list_hash,
-                message.tallies,
-                *signatures,
-            )
-        case SignedShares():
-            parts = (message.list_hash, message.shares)
-        case ProofRequest():
-            return (message.task_id, message.batch_id, message.list_hash, message.tallies)
-        case SignedShareProof():
-            parts = (message.list_hash, message.proof)
-    return (message.task_id, message.batch_id, number_bytes(message.teacher), *parts)
+    return hash_parts(f"dppp signed {message.KIND} 2", message.signed_parts())
 
 
 def number_bytes(value: int) -> bytes:

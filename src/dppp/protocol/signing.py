@@ -12,34 +12,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dppp.errors import ListNotCertified, NotFromAggregator, SignatureFault
-from dppp.protocol.messages import (
-    Ballot,
-    BallotList,
-    BatchRequest,
-    CertifiedList,
-    Endorsement,
-    Endorser,
-    FromAggregator,
-    FromTeacher,
-    ListStatement,
-    ProofRequest,
-    SignedShareProof,
-    SignedShares,
-    signed_bytes,
-)
+from dppp.protocol.messages import Endorser, FromTeacher, ListStatement, Signed, signed_bytes
 from dppp.protocol.task import Task
 
-Signed = TypeVar(
-    "Signed",
-    Ballot,
-    BallotList,
-    BatchRequest,
-    CertifiedList,
-    Endorsement,
-    ProofRequest,
-    SignedShareProof,
-    SignedShares,
-)
+AnySigned = TypeVar("AnySigned", bound=Signed)
 
 Signer = Callable[[bytes], bytes]
 """Signs bytes; the key itself may be in another process or a token."""
@@ -50,7 +26,7 @@ def signer_of(key: Ed25519PrivateKey) -> Signer:
     return key.sign
 
 
-def sign(message: Signed, signer: Signer) -> Signed:
+def sign(message: AnySigned, signer: Signer) -> AnySigned:
     """The message with its sender's signature."""
     return replace(message, signature=signer(signed_bytes(message)))
 
@@ -66,7 +42,7 @@ def verify_signature(task: Task, message: FromTeacher) -> None:
         )
 
 
-def require_from_aggregator(task: Task, message: FromAggregator) -> None:
+def require_from_aggregator(task: Task, message: Signed) -> None:
     """Raise unless the aggregator of this task signed this message."""
     if not _is_signed(task.aggregator_key, message):
         raise NotFromAggregator(
@@ -77,7 +53,8 @@ def require_from_aggregator(task: Task, message: FromAggregator) -> None:
 
 def require_certified(task: Task, statement: ListStatement, endorsers: Sequence[Endorser]) -> None:
     """Raise unless t distinct teachers, all of them in the list, endorsed exactly this."""
-    if (statement.task_id, statement.key_id) != (task.task_id, task.key_id):
+    is_other_key = task.masks is None and statement.key_id != task.key_id
+    if statement.task_id != task.task_id or is_other_key:
         raise ListNotCertified("the list is of another task or key; refuse it")
     named = [each.teacher for each in endorsers]
     if len(set(named)) != len(named) or not set(named) <= set(statement.participants):
@@ -99,7 +76,7 @@ def require_certified(task: Task, statement: ListStatement, endorsers: Sequence[
             ) from None
 
 
-def _is_signed(key: bytes, message: FromTeacher | FromAggregator) -> bool:
+def _is_signed(key: bytes, message: Signed) -> bool:
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(message.signature, signed_bytes(message))
     except InvalidSignature:

@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 from dppp.errors import InputError, TaskError, message_of
 from dppp.hashing import HASH_BYTES, hash_parts
+from dppp.masks.parameters import Parameters, choose_parameters
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.privacy.certificate import Certificate, Promise, issue_certificate
@@ -30,6 +31,10 @@ MOST_TASK_QUERIES = 1_000_000
 
 _MORE_ANSWER_BYTES = 2**14
 """For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
+
+DAY_SECONDS = 86_400
+_SHORTEST_EPOCH_SECONDS = 60
+_LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
 
 _FEW_QUERIES = 10_000
 _LONGEST_SHARE_REACH = 2**17
@@ -68,6 +73,30 @@ class NoiseTerms:
     def to_noise(self) -> Noise:
         """The noise of these terms."""
         return noise_from_numbers(self.family, self.parameters, self.shares)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskTerms:
+    """The ring of the masks, and how long an epoch of sealing keys lasts."""
+
+    degree: int
+    modulus_bits: int
+    slot_bits: int
+    slots_per_coefficient: int
+    security_bits: int
+    epoch_seconds: int
+
+    @classmethod
+    def of(cls, parameters: Parameters, *, epoch_seconds: int) -> Self:
+        """The terms of this ring; `security_bits` is what the argument leaves of the ring's."""
+        return cls(
+            degree=parameters.degree,
+            modulus_bits=parameters.modulus_bits,
+            slot_bits=parameters.slot_bits,
+            slots_per_coefficient=parameters.slots_per_coefficient,
+            security_bits=parameters.security_after_loss,
+            epoch_seconds=epoch_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +141,7 @@ class Task:
     key_id: bytes
     s: int
     plaintext_bits: int
+    masks: MaskTerms | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -152,6 +182,21 @@ class Task:
         return _certificate(self.noise, self.promise, self.trust)
 
     @property
+    def cryptosystem(self) -> str:
+        """How ballots are sealed: `masks` or `paillier`."""
+        return "paillier" if self.masks is None else "masks"
+
+    @property
+    def parameters(self) -> Parameters:
+        """The ring of a task under masks, and what follows from it."""
+        return _parameters(self)
+
+    def epoch_at(self, now: int) -> int:
+        """The number of the epoch that is on at this time of the common clock."""
+        assert self.masks is not None, "only masks have epochs"
+        return now // self.masks.epoch_seconds
+
+    @property
     def packing(self) -> Packing:
         """How entries lie in plaintexts."""
         return Packing(
@@ -169,12 +214,17 @@ class Task:
 
         A list of ballots is as long as they are together.
         """
+        if self.masks is not None:
+            counts = queries * len(self.class_names)
+            return 2 * self.parameters.bytes_for(counts) + _MORE_ANSWER_BYTES * len(self.teachers)
         modulus_bits = self.plaintext_bits // self.s + 1
         ciphertext_bytes = (self.s + 1) * modulus_bits // 8 + 1
         return self.ciphertexts_for(queries) * ciphertext_bytes + _MORE_ANSWER_BYTES
 
     def require_key(self, public: PublicKey) -> None:
         """Refuse a public key that is not the one of the task."""
+        if self.masks is not None:
+            raise TaskError("a task under masks has no key")
         expected = (self.key_id, self.s, self.plaintext_bits, self.trust.teachers)
         found = (public.key_id, public.s, public.plaintext_bits, public.teachers)
         if found != expected or public.threshold != self.trust.threshold:
@@ -197,16 +247,23 @@ def agree(
     teachers: Sequence[TeacherEntry],
     aggregator_key: bytes,
     certificate: Certificate,
-    public: PublicKey,
+    public: PublicKey | None = None,
     abstain_below: int | None = None,
+    labels_per_batch: int | None = None,
+    epoch_seconds: int = DAY_SECONDS,
 ) -> Task:
-    """A task from a certificate and a key; run by whoever proposes it."""
+    """A task from a certificate; run by whoever proposes it.
+
+    With a public key its cryptosystem is paillier. Without one it is masks, and the ring is the
+    one that takes the fewest bytes for batches of `labels_per_batch` queries (all, if not given).
+    """
     if certificate.trust.teachers != len(teachers):
         raise TaskError(
             f"the noise was calibrated for {certificate.trust.teachers} teachers, not for "
             f"{len(teachers)}",
             hint="calibrate anew",
         )
+    counts = len(class_names) * (labels_per_batch or certificate.promise.queries)
     task = Task(
         name=name,
         data_id=data_id,
@@ -224,12 +281,26 @@ def agree(
         abstain_below=None
         if abstain_below is None
         else require_whole("abstain_below", abstain_below, least=0),
-        key_id=public.key_id,
-        s=public.s,
-        plaintext_bits=public.plaintext_bits,
+        key_id=bytes(HASH_BYTES) if public is None else public.key_id,
+        s=0 if public is None else public.s,
+        plaintext_bits=0 if public is None else public.plaintext_bits,
+        masks=_mask_terms(certificate, counts, epoch_seconds) if public is None else None,
     )
-    task.require_key(public)
+    if public is not None:
+        task.require_key(public)
     return task
+
+
+def _mask_terms(certificate: Certificate, counts: int, epoch_seconds: int) -> MaskTerms:
+    trust = certificate.trust
+    parameters = choose_parameters(
+        teachers=trust.teachers,
+        colluders=trust.colluders,
+        dropouts=trust.dropouts,
+        largest_sum=trust.teachers * entry_bound(certificate.noise),
+        counts=counts,
+    )
+    return MaskTerms.of(parameters, epoch_seconds=epoch_seconds)
 
 
 def entry_bound(noise: Noise) -> int:
@@ -241,6 +312,21 @@ def entry_bound(noise: Noise) -> int:
 @functools.lru_cache(maxsize=64)
 def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
     return issue_certificate(noise, promise, trust, calibration="exact")
+
+
+@functools.lru_cache(maxsize=64)
+def _parameters(task: Task) -> Parameters:
+    assert task.masks is not None, "only masks have a ring"
+    terms = task.masks
+    return Parameters(
+        teachers=len(task.teachers),
+        colluders=task.colluders,
+        dropouts=task.dropouts,
+        degree=terms.degree,
+        modulus_bits=terms.modulus_bits,
+        slot_bits=terms.slot_bits,
+        slots_per_coefficient=terms.slots_per_coefficient,
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -261,10 +347,36 @@ def _check(task: Task) -> None:
         raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    if task.masks is None:
+        _check_key(task)
+    else:
+        _check_masks(task, task.masks)
+    _check_noise(task)
+    if task.masks is None:
+        task.ciphertexts_for(1)  # refuses a plaintext that is too short for one count
+
+
+def _check_key(task: Task) -> None:
     if not 1 <= task.s <= LARGEST_S or task.plaintext_bits > LARGEST_S * LONGEST_MODULUS_BITS:
         raise TaskError(f"no key has s = {task.s} and plaintexts of {task.plaintext_bits} bits")
-    _check_noise(task)
-    task.ciphertexts_for(1)  # refuses a plaintext that is too short for one count
+
+
+def _check_masks(task: Task, terms: MaskTerms) -> None:
+    """The ring hides what it says, and holds the largest sum; everybody works that out anew."""
+    if (task.key_id, task.s, task.plaintext_bits) != (bytes(HASH_BYTES), 0, 0):
+        raise TaskError("a task is either under masks or has a key, never both")
+    if terms.security_bits != task.parameters.security_after_loss:
+        raise TaskError(
+            f"the task says that its masks leave {terms.security_bits} bits of security, and it is "
+            f"{task.parameters.security_after_loss}"
+        )
+    largest_sum = len(task.teachers) * task.entry_bound
+    if largest_sum.bit_length() > terms.slot_bits:
+        raise TaskError(f"slots of {terms.slot_bits} bits do not hold sums up to {largest_sum}")
+    if not _SHORTEST_EPOCH_SECONDS <= terms.epoch_seconds <= _LONGEST_EPOCH_SECONDS:
+        raise TaskError(
+            f"an epoch lasts {_SHORTEST_EPOCH_SECONDS} to {_LONGEST_EPOCH_SECONDS} seconds"
+        )
 
 
 def _check_noise(task: Task) -> None:

@@ -24,6 +24,8 @@ VERSION = 2
 MOST_ELEMENTS = 2**18
 """In one list: more than any message needs. An element of two bytes takes sixty in memory."""
 _MOST_INTEGER = 2**63 - 1
+_NOTHING = b"\xc0"
+"""None, in msgpack."""
 
 
 class Message(Protocol):
@@ -115,6 +117,7 @@ class _Reader:
     """
 
     def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
         self._size = len(data)
         self._unpacker = msgpack.Unpacker(
             max_buffer_size=max(len(data), 1), max_array_len=0, max_map_len=0, max_ext_len=0
@@ -172,17 +175,28 @@ class _Reader:
             if count > MOST_ELEMENTS:
                 raise WireError(f"{where} has {count:,} elements, {MOST_ELEMENTS:,} at most")
             return tuple(self._value(inner, where) for _ in range(count))
+        if typing.get_origin(hint) is types.UnionType and self._is_nothing():
+            return self._unpacker.unpack()
+        hint = _without_none(hint)
         if dataclasses.is_dataclass(hint):
             kind = typing.cast(type, hint)
             otherwise = f"{where}: expected the fields {list(_schema(kind))}"
             return self._fields(kind, self._open(self._unpacker.read_map_header, otherwise), where)
         value = self._unpacker.unpack()
-        if typing.get_origin(hint) is types.UnionType:
-            hint, nothing = typing.get_args(hint)
-            assert nothing is type(None), "the schema knows optional scalars, no other unions"
-            if value is None:
-                return None
         return _scalar(value, getattr(hint, "__supertype__", hint), where)
+
+    def _is_nothing(self) -> bool:
+        """Whether the next value is None."""
+        return self._data[self._unpacker.tell() :][:1] == _NOTHING
+
+
+def _without_none(hint: Any) -> Any:
+    """What an optional value is when it is there; the schema knows no other unions."""
+    if typing.get_origin(hint) is not types.UnionType:
+        return hint
+    kind, nothing = typing.get_args(hint)
+    assert nothing is type(None), "the schema knows optional values, no other unions"
+    return kind
 
 
 def _scalar(value: Any, expected: Any, where: str) -> Any:

@@ -18,19 +18,15 @@ from dppp.paillier.encryption import (
 )
 from dppp.paillier.keys import PublicKey
 from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, prove_ballot, verify_ballots
-from dppp.privacy.sampling import sampling_table
+from dppp.protocol.lists import require_complete, require_enough
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
     BatchId,
-    ListHash,
-    ListStatement,
     ballot_context,
-    tally_hash,
 )
 from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
-from dppp.protocol.votes import Votes
 from dppp.protocol.wire import decode, encode
 from dppp.randomness import RandomSource
 
@@ -48,7 +44,7 @@ class ReadBallot:
 def make_ballot(
     task: Task,
     public: PublicKey,
-    votes: Votes,
+    entries: Sequence[int],
     *,
     batch: BatchId,
     teacher: int,
@@ -56,10 +52,7 @@ def make_ballot(
     draw_blinding: Callable[[], Blinding],
     randomness: RandomSource,
 ) -> bytes:
-    """Votes → noise → pack → encrypt → prove → sign. Run by a teacher, once a batch."""
-    table = sampling_table(task.noise)
-    shares = table.draw(votes.size, randomness) - table.lowest
-    entries = (votes.ravel() + shares).tolist()
+    """Entries → pack → encrypt → prove → sign. Run by a teacher, once per batch."""
     plaintexts = task.packing.pack(entries)
     blindings = [draw_blinding() for _ in plaintexts]
     ciphertexts = [
@@ -147,7 +140,7 @@ def check_list(task: Task, public: PublicKey, ballot_list: BallotList, *, size: 
     """The tallies of a list, if it is complete and every ballot in it is good."""
     if ballot_list.task_id != task.task_id:
         raise ListFault("the ballot list is for another task; refuse it")
-    _require_enough(task, len(ballot_list.ballots))  # before the work of reading them
+    require_enough(task, len(ballot_list.ballots))  # before the work of reading them
     try:
         ballots = [
             read_ballot(task, public, data, batch=ballot_list.batch_id, size=size)
@@ -163,35 +156,3 @@ def check_list(task: Task, public: PublicKey, ballot_list: BallotList, *, size: 
             f"the list holds a ballot that is not good: {error.message}", culprits=culprits
         ) from error
     return tally_ballots(public, ballots)
-
-
-def require_complete(task: Task, participants: Sequence[int]) -> None:
-    """Refuse a list without N - D ballots of distinct teachers of the task, in order."""
-    _require_enough(task, len(participants))
-    if list(participants) != sorted(set(participants)):
-        raise ListFault("the list has a teacher twice or is out of order; refuse it")
-    if not 1 <= participants[0] <= participants[-1] <= len(task.teachers):
-        raise ListFault("the list names teachers that the task does not have; refuse it")
-
-
-def _require_enough(task: Task, ballots: int) -> None:
-    needed = task.trust.ballots_needed
-    if not needed <= ballots <= len(task.teachers):
-        raise ListFault(
-            f"the list has {ballots} ballots, expected {needed} to {len(task.teachers)}: "
-            "with fewer there may be too little noise; refuse it"
-        )
-
-
-def statement_of(
-    task: Task, *, batch: BatchId, of_list: ListHash, tallies: bytes, participants: Sequence[int]
-) -> ListStatement:
-    """What teachers endorse of a list."""
-    return ListStatement(
-        task_id=task.task_id,
-        batch_id=batch,
-        key_id=task.key_id,
-        list_hash=of_list,
-        tally_hash=tally_hash(tallies),
-        participants=tuple(participants),
-    )

@@ -1,0 +1,427 @@
+"""A teacher's side of masks: masks its entries, adds up rows, and gives rows of seeds.
+
+    cast request ──► roster known, later attempts shown by t withdrawals? ─► masked ballot
+    list ──────────► own header in it, ≥ N - D, every seal opens? ─► sum of rows, MACs
+    certified sum ─► t MACs or signatures, S fits the check blocks? ─► rows of the seeds
+    keys, disputes ► (keys.py, disputes.py)
+
+Rows that were opened are kept in memory until the epoch is over, and never stored: after a restart
+the list is sent again and opened again.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import (
+    DpppError,
+    ListNotCertified,
+    OpeningFault,
+    OwnBallotMissing,
+    RosterUnknown,
+    SealUnopened,
+    SumDoesNotFit,
+)
+from dppp.hashing import hash_parts
+from dppp.masks.ballots import HEADER_BYTES, Header, cast
+from dppp.masks.blame import SealedRow, row_bytes
+from dppp.masks.dealing import Preparation, prepare
+from dppp.masks.opening import require_fits, secret_from_bytes
+from dppp.masks.packing import unpack_blocks
+from dppp.masks.parameters import FIELD
+from dppp.masks.sealing import TAG_BYTES, Purpose, open_many
+from dppp.masks.sharing import add_rows, elements_to_bytes
+from dppp.protocol.cryptosystem import AboutList, Asked, Desk
+from dppp.protocol.lists import require_complete, statement_of
+from dppp.protocol.messages import (
+    SIGNATURE_BYTES,
+    BatchId,
+    BatchRequest,
+    Endorsement,
+    Endorser,
+    ListStatement,
+    endorsed_parts,
+)
+from dppp.protocol.signing import require_certified, require_from_aggregator, sign
+from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.with_masks.disputes import Disputes, OpenedList, require_withdrawn
+from dppp.protocol.with_masks.keys import EpochSecrets, KeyRing, RosterKeys
+from dppp.protocol.with_masks.messages import (
+    MAC_BYTES,
+    CastRequest,
+    CertifiedSum,
+    DeliveredList,
+    KeyRequest,
+    MaskedBallot,
+    Objection,
+    Roster,
+    SeedRows,
+    evidence_of,
+    votes_seed,
+)
+
+_MOST_LISTS = 64
+"""Opened lists that are kept ready for their answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskKeys:
+    """What a teacher has before the first batch: a place for the secrets of its epochs."""
+
+    secrets: EpochSecrets = field(repr=False)
+
+    def take_part(self, desk: Desk) -> "MaskSide":
+        """The side that works at this desk."""
+        return MaskSide(self, desk)
+
+
+class MaskSide:
+    """Ballots, endorsements and seed rows of one teacher."""
+
+    request_kind = CastRequest.KIND
+    list_kind = DeliveredList.KIND
+    certified_kind = CertifiedSum.KIND
+
+    def __init__(self, keys: MaskKeys, desk: Desk) -> None:
+        self._desk = desk
+        self._parameters = desk.task.parameters
+        self._ring = KeyRing(
+            task=desk.task,
+            index=desk.index,
+            signer=desk.signer,
+            secrets=keys.secrets,
+            randomness=desk.randomness,
+        )
+        self._prepared: dict[bytes, list[Preparation]] = {}
+        self._opened: dict[bytes, OpenedList] = {}
+        self._disputes = Disputes(desk, self._ring, self._opened)
+
+    def read_request(self, data: bytes) -> Asked:
+        """A request for a ballot, by its form only."""
+        asked = decode(data, CastRequest)
+        return Asked(
+            message=asked,
+            request=decode(asked.request, BatchRequest),
+            attempt=asked.attempt,
+            evidence=evidence_of(asked.withdrawals) if asked.withdrawals else None,
+        )
+
+    def require_castable(self, asked: Asked, *, now: int) -> None:
+        """The inner request is the aggregator's too; keys are known; withdrawals are shown."""
+        message = asked.message
+        assert isinstance(message, CastRequest), "read_request made it"
+        require_from_aggregator(self._desk.task, asked.request)
+        self._ring.roster(message.roster_hash, now=now)
+        if asked.attempt > 1:
+            require_withdrawn(
+                self._desk.task,
+                message.withdrawals,
+                batch=asked.request.batch_id,
+                attempt=asked.attempt - 1,
+            )
+
+    def cast(self, asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
+        """Mask the entries with a fresh dealing, and sign the header."""
+        message = asked.message
+        assert isinstance(message, CastRequest), "read_request made it"
+        roster = self._ring.roster(message.roster_hash)
+        header, body = cast(
+            self._parameters,
+            self._take_preparation(roster),
+            entries,
+            votes_seed=votes_seed(self._desk.task.task_id, batch, asked.attempt),
+            randomness=self._desk.randomness,
+        )
+        unsigned = MaskedBallot(
+            task_id=self._desk.task.task_id,
+            batch_id=batch,
+            attempt=asked.attempt,
+            roster_hash=roster.hash,
+            teacher=self._desk.index,
+            header=header.to_bytes(),
+            check_block=body.check_block,
+            votes=body.votes,
+            secret_seals=body.secret_seals,
+            seed_seals=body.seed_seals,
+        )
+        return encode(sign(unsigned, self._desk.signer))
+
+    def prepare_ahead(self, count: int) -> int:
+        """Deal secrets for the next ballots, until this many wait; how many were made.
+
+        They are in memory only and each is taken out before it is used: none is used twice, and a
+        crash loses what was not used.
+        """
+        made = 0
+        for roster in self._ring.newest_rosters():
+            waiting = self._prepared.setdefault(roster.hash, [])
+            while len(waiting) < count:
+                waiting.append(self._prepare(roster))
+                made += 1
+        known = {each.hash for each in self._ring.newest_rosters()}
+        self._prepared = {each: kept for each, kept in self._prepared.items() if each in known}
+        return made
+
+    def read_list(self, data: bytes) -> AboutList:
+        """A list, by its form only."""
+        found = decode(data, DeliveredList)
+        return AboutList(
+            message=found,
+            batch_id=found.batch_id,
+            list_hash=found.list_hash,
+            attempt=found.attempt,
+        )
+
+    def endorse(self, listed: AboutList, own_ballot: bytes) -> bytes:
+        """The sum of this teacher's rows, and MACs for the others; or which seals do not open."""
+        message = listed.message
+        assert isinstance(message, DeliveredList), "read_list made it"
+        try:
+            opened = self._open(message, own_ballot)
+        except SealUnopened as fault:
+            return self._object(message, fault)
+        statement = self._statement(message)
+        unsigned = Endorsement(
+            statement=statement,
+            teacher=self._desk.index,
+            content=opened.row_sum + opened.roster.make_macs(said_in(statement)),
+        )
+        return encode(sign(unsigned, self._desk.signer))
+
+    def recall(self, listed: AboutList, own_ballot: bytes) -> None:
+        """Open the rows again where this process has not."""
+        message = listed.message
+        assert isinstance(message, DeliveredList), "read_list made it"
+        if listed.list_hash not in self._opened:
+            self._open(message, own_ballot)
+
+    def is_endorsement(self, data: bytes) -> bool:
+        """An objection is an answer to a list too."""
+        return kind_of(data) == Endorsement.KIND
+
+    def read_certified(self, data: bytes) -> AboutList:
+        """A certified list, by its form only."""
+        found = decode(data, CertifiedSum)
+        return AboutList(
+            message=found,
+            batch_id=found.batch_id,
+            list_hash=found.list_hash,
+            attempt=found.attempt,
+        )
+
+    def answer(self, certified: AboutList, endorsement: bytes) -> bytes:
+        """The rows of all seeds, once t teachers are known to have endorsed the same list."""
+        message = certified.message
+        assert isinstance(message, CertifiedSum), "read_certified made it"
+        opened = self._opened.get(certified.list_hash)
+        if opened is None:
+            raise RosterUnknown(
+                "this teacher has not opened the rows of this list since it started",
+                hint="send the list again",
+            )
+        self._require_certified(message, decode(endorsement, Endorsement).statement, opened.roster)
+        self._require_fits(message, opened)
+        unsigned = SeedRows(
+            task_id=self._desk.task.task_id,
+            batch_id=message.batch_id,
+            attempt=message.attempt,
+            list_hash=message.list_hash,
+            teacher=self._desk.index,
+            rows=opened.seed_rows,
+        )
+        return encode(sign(unsigned, self._desk.signer))
+
+    def settle(self, kind: str, data: bytes, *, now: int) -> bytes | None:
+        """Keys of epochs, and disputes."""
+        if kind == KeyRequest.KIND:
+            asked = decode(data, KeyRequest)
+            self._disputes.require_ours(asked, asked.task_id)
+            return self._ring.publish(asked.epoch, now=now)
+        if kind == Roster.KIND:
+            roster = decode(data, Roster)
+            self._disputes.require_ours(roster, roster.task_id)
+            self._ring.take_roster(roster, now=now)
+            return None
+        return self._disputes.settle(kind, data)
+
+    def _take_preparation(self, roster: RosterKeys) -> Preparation:
+        waiting = self._prepared.get(roster.hash)
+        return waiting.pop() if waiting else self._prepare(roster)
+
+    def _prepare(self, roster: RosterKeys) -> Preparation:
+        return prepare(self._parameters, roster.as_dealer(), self._desk.randomness)
+
+    def _open(self, message: DeliveredList, own_ballot: bytes) -> OpenedList:
+        """Check a list and open all rows that it brings."""
+        own = decode(own_ballot, MaskedBallot)
+        require_complete(self._desk.task, message.participants)
+        headers = [
+            message.headers[at : at + HEADER_BYTES]
+            for at in range(0, len(message.headers), HEADER_BYTES)
+        ]
+        named = dict(zip(message.participants, headers, strict=True))
+        is_own = named.get(self._desk.index) == own.header
+        if not is_own or message.roster_hash != own.roster_hash:
+            raise OwnBallotMissing(
+                "this list does not hold the header that this teacher signed, byte for byte, or "
+                "is of another roster; it helps to open no other"
+            )
+        roster = self._ring.roster(message.roster_hash)
+        if message.recipient != self._desk.index or not set(named) <= set(roster.members):
+            raise OwnBallotMissing("this list is for another teacher, or of others than its roster")
+        opened = self._open_rows(
+            message, roster, {k: Header.from_bytes(v) for k, v in named.items()}
+        )
+        while len(self._opened) >= _MOST_LISTS:
+            self._opened.pop(next(iter(self._opened)))
+        self._opened[message.list_hash] = opened
+        return opened
+
+    def _open_rows(
+        self, message: DeliveredList, roster: RosterKeys, headers: dict[int, Header]
+    ) -> OpenedList:
+        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, roster, headers)
+        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, roster, headers)
+        return OpenedList(
+            batch_id=message.batch_id,
+            attempt=message.attempt,
+            list_hash=message.list_hash,
+            roster=roster,
+            headers=headers,
+            secret_seals=message.secret_seals,
+            seed_seals=message.seed_seals,
+            row_sum=elements_to_bytes(add_rows(secret_rows)),
+            seed_rows=seed_rows.astype("<u2").tobytes(),
+        )
+
+    def _open_kind(
+        self,
+        seals: bytes,
+        purpose: Purpose,
+        roster: RosterKeys,
+        headers: dict[int, Header],
+    ) -> NDArray[np.uint16]:
+        """The rows of one kind, of all dealers; which dealers' do not open is in the exception."""
+        length = row_bytes(self._parameters, purpose)
+        dealers = list(headers)
+        if len(seals) != len(dealers) * (length + TAG_BYTES):
+            raise OwnBallotMissing("the rows of this list have another length than the task's")
+        sealed = [
+            seals[at : at + length + TAG_BYTES] for at in range(0, len(seals), length + TAG_BYTES)
+        ]
+        places = [
+            SealedRow(
+                epoch=roster.epoch,
+                dealer=dealer,
+                recipient=self._desk.index,
+                purpose=purpose,
+                header=headers[dealer],
+                sealed=seal,
+            )
+            for dealer, seal in zip(dealers, sealed, strict=True)
+        ]
+        rows = open_many(
+            [roster.sealing_key(dealer) for dealer in dealers],
+            sealed,
+            purpose=purpose,
+            dealers=dealers,
+            recipient=self._desk.index,
+            contexts=[each.context for each in places],
+            length=length,
+        )
+        return _field_elements(rows, dealers, purpose)
+
+    def _object(self, message: DeliveredList, fault: SealUnopened) -> bytes:
+        unsigned = Objection(
+            task_id=self._desk.task.task_id,
+            batch_id=message.batch_id,
+            attempt=message.attempt,
+            teacher=self._desk.index,
+            purpose=int(fault.purpose),
+            dealers=fault.dealers,
+        )
+        self._disputes.note_objection(message, fault)
+        return encode(sign(unsigned, self._desk.signer))
+
+    def _statement(self, message: DeliveredList) -> ListStatement:
+        return statement_of(
+            self._desk.task,
+            batch=message.batch_id,
+            of_list=message.list_hash,
+            tallies=b"",
+            participants=message.participants,
+            key_id=message.roster_hash,
+        )
+
+    def _require_certified(
+        self, message: CertifiedSum, statement: ListStatement, roster: RosterKeys
+    ) -> None:
+        """T distinct teachers of the list said the same: by their MACs, or by their signatures."""
+        if message.recipient != self._desk.index:
+            raise ListNotCertified("these MACs are for another teacher")
+        if message.signatures:
+            require_certified(self._desk.task, statement, _endorsers(message))
+            return
+        said = said_in(statement)
+        good = {
+            each
+            for position, each in enumerate(message.endorsers)
+            if each in statement.participants
+            and (
+                each == self._desk.index
+                or roster.has_good_mac(each, said, message.macs[position * MAC_BYTES :][:MAC_BYTES])
+            )
+        }
+        if len(good) < self._desk.task.trust.threshold:
+            raise ListNotCertified(
+                f"the list has {len(good)} endorsements, and {self._desk.task.trust.threshold} "
+                "certify one",
+                hint="send their signatures",
+            )
+
+    def _require_fits(self, message: CertifiedSum, opened: OpenedList) -> None:
+        try:
+            check_sum = unpack_blocks(
+                message.check_sum,
+                blocks=1,
+                degree=self._parameters.degree,
+                bits=self._parameters.modulus_bits,
+            )[0]
+            secret = secret_from_bytes(self._parameters, message.secret)
+            require_fits(self._parameters, opened.roster.epoch, check_sum, secret)
+        except (OpeningFault, DpppError) as fault:
+            raise SumDoesNotFit(
+                f"nothing is opened with a sum that does not fit: {fault.message}"
+            ) from fault
+
+
+def said_in(statement: ListStatement) -> bytes:
+    """What the MACs of an endorsement are over: the list, and nothing of the endorser's own."""
+    return hash_parts("dppp endorsement MAC 1", endorsed_parts(statement, 0, b""))
+
+
+def _endorsers(message: CertifiedSum) -> tuple[Endorser, ...]:
+    return tuple(
+        Endorser(
+            teacher=teacher,
+            digest=message.digests[32 * position : 32 * (position + 1)],
+            signature=message.signatures[SIGNATURE_BYTES * position :][:SIGNATURE_BYTES],
+        )
+        for position, teacher in enumerate(message.endorsers)
+    )
+
+
+def _field_elements(
+    rows: NDArray[np.uint8], dealers: list[int], purpose: Purpose
+) -> NDArray[np.uint16]:
+    """Rows as field elements; a dealer that sealed anything else is objected to all the same."""
+    elements = np.ascontiguousarray(rows).view("<u2").astype(np.uint16)
+    wrong = np.flatnonzero((elements >= FIELD).any(axis=1))
+    if len(wrong):
+        raise SealUnopened(
+            "a dealer sealed what is not a row",
+            dealers=tuple(dealers[each] for each in wrong),
+            purpose=int(purpose),
+        )
+    return elements
