@@ -387,3 +387,23 @@ class TooFewWithdrawals(Refusal):
 
 class RowsNotGiven(Refusal):
     """Rows that are shown only once they were given, or once nobody can open the batch."""
+
+
+class AnswerGiven(Refusal):
+    """The teacher has answered this attempt, so it cannot say that it never will."""
+
+
+class Withdrawn(Refusal):
+    """The teacher said that it will never answer this attempt."""
+
+
+class AttemptOver(Refusal):
+    """The teacher has gone on to a later attempt of this batch."""
+
+
+class BallotReused(Refusal):
+    """A ballot of an earlier attempt, which would be in two lists."""
+
+
+class BatchRefunded(Refusal):
+    """The charge of this batch was given back, so nothing more is given in it."""

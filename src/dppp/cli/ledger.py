@@ -120,11 +120,13 @@ def _budget_table(data: "DataSummary") -> Table:
 def _task_table(data: "DataSummary") -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("task", no_wrap=True)
-    for heading in ("queries", "answered", "left", "batches", "ε", "δ"):
+    ended = _shown_ends(data)
+    for heading in ("queries", "answered", "left", "batches", *ended, "ε", "δ"):
         table.add_column(heading, justify="right", no_wrap=True)
     for task in data.tasks:
         company = f" ÷{task.fixed_together}" if task.fixed_together > 1 else ""
-        counts = (task.queries, task.answered, task.left, task.batches)
+        counts = [task.queries, task.answered, task.left, task.batches]
+        counts += [getattr(task, name) for name in ended]
         table.add_row(
             task.task_id.hex()[:16],
             *(f"{count:,}" for count in counts),
@@ -134,6 +136,12 @@ def _task_table(data: "DataSummary") -> Table:
     if any(task.fixed_together > 1 for task in data.tasks):
         table.caption = "÷k: reserved once for k tasks that were fixed together"
     return table
+
+
+def _shown_ends(data: "DataSummary") -> tuple[str, ...]:
+    """The columns for batches that did not open at once; none where all did."""
+    has_any = any(task.refunded or task.redone for task in data.tasks)
+    return ("refunded", "redone") if has_any else ()
 
 
 def _show_checked(console: Console, head: "Head", remembered: Path | None) -> None:

@@ -381,6 +381,8 @@ def test_the_summary_names_every_number(ledger: Ledger) -> None:
                         "answered": 6,
                         "left": 4,
                         "batches": 2,
+                        "refunded": 0,
+                        "redone": 0,
                         "epsilon": 1.0,
                         "delta": 1e-6,
                         "fixed_together": 1,

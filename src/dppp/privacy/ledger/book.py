@@ -2,15 +2,19 @@
 
 The book is read from the chain, entry by entry, and never written: whoever holds the entries can
 work it out again. The same rules serve twice. Before a record is appended they refuse it with its
-own exception; when a stored record breaks them, the ledger is damaged.
+own exception; when a stored record breaks them, the ledger is damaged. Those about one batch after
+its charge are in batch.py.
 
     opening       first, once
     cap           one for each data id, for good
     reservation   new tasks; what is reserved on the data id stays within its cap
     charge        task reserved, queries left, query ids in no other batch
-    endorsement   one list for each batch that has a charge
-    answer        one for the endorsed list of a batch
-    list          what 0.1.0 wrote instead of these two; read, never written
+    endorsement   one list for each attempt of a batch that has a charge
+    answer        one for the endorsed list; never in an attempt that was withdrawn or is over
+    withdrawal    one for each attempt, never after an answer
+    retry         the next attempt with a new ballot, never after an answer or a refund
+    refund        one for each batch, never after an answer; nothing is given after it
+    list          what 0.1.0 wrote instead of endorsement and answer; read, never written
 """
 
 import unicodedata
@@ -27,68 +31,51 @@ from dppp.errors import (
     InputError,
     LedgerDamaged,
     LedgerRolledBack,
-    ListNotEndorsed,
     QueriesExhausted,
     QueryReused,
     Refusal,
-    SecondList,
     TaskChanged,
     TaskUnknown,
     WrongTeacher,
     message_of,
 )
 from dppp.hashing import hash_parts
+from dppp.privacy.ledger.batch import BatchAccount, Kept, short
 from dppp.privacy.ledger.budget import NOTHING, Budget
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
 from dppp.privacy.ledger.records import (
+    BatchRecord,
     Cap,
     Charge,
-    Digest,
-    EndorsedList,
-    GivenAnswer,
     LedgerStart,
     Record,
+    Refund,
     Reservation,
     ReservedTask,
-    ServedList,
+    Retry,
     decode_record,
 )
 from dppp.privacy.ledger.store import Transaction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Where bytes are kept: beside which entry, with which digest."""
-
-    index: int
-    digest: Digest
-
-
 @dataclass(slots=True, kw_only=True)
 class TaskAccount:
-    """A task, its reservation, and how far it has been answered."""
+    """A task, its reservation, and how far it has been answered.
+
+    Of its `batches`, the charge of some was given back and some were tried more than once.
+    """
 
     task: ReservedTask
     reservation: Reservation
     answered: int = 0
     batches: int = 0
+    refunded: int = 0
+    redone: int = 0
 
     @property
     def left(self) -> int:
         """Queries that may still be answered."""
         return self.task.queries - self.answered
-
-
-@dataclass(slots=True, kw_only=True)
-class BatchAccount:
-    """A batch with a ballot: the one list that was endorsed for it, and the answer, if any."""
-
-    task_id: bytes
-    queries_hash: bytes
-    ballot: Kept
-    list_hash: bytes | None = None
-    endorsement: Kept | None = None
-    answer: Kept | None = None
 
 
 class Book:
@@ -145,10 +132,8 @@ class Book:
                 return self._is_reserved(record)
             case Charge():
                 return self.is_charged(record.task_id, record.batch_id, record.query_ids)
-            case EndorsedList() | ServedList():
-                return self.is_endorsed(record.batch_id, record.list_hash)
-            case GivenAnswer():
-                return self.is_answered(record.batch_id, record.list_hash)
+            case _:
+                return self.require_batch(record.batch_id).is_recorded(record)
 
     def is_charged(self, task_id: bytes, batch_id: bytes, query_ids: tuple[bytes, ...]) -> bool:
         """Whether this batch was answered before; a refusal when it may not be."""
@@ -162,44 +147,19 @@ class Book:
                 f"batch {short(batch_id)} was answered before for another task or other queries",
                 hint="make the batch id anew, as the hash of its task and queries",
             )
+        batch.find_ballot(1)  # which refuses when the first attempt is over
         return True
 
-    def is_endorsed(self, batch_id: bytes, list_hash: bytes) -> bool:
-        """Whether this list was endorsed before; a refusal when another one was."""
+    def require_batch(self, batch_id: bytes) -> BatchAccount:
+        """A batch in which this teacher has cast a ballot."""
         batch = self.batches.get(batch_id)
         if batch is None:
             raise BallotUnknown(
-                f"this teacher cast no ballot in batch {short(batch_id)}, so it opens no list of "
-                "it",
+                f"this teacher cast no ballot in batch {short(batch_id)}, so it takes no part in "
+                "opening or ending it",
                 hint="ask those who voted",
             )
-        if batch.list_hash is None:
-            return False
-        if batch.endorsement is None:
-            raise SecondList(
-                f"list {short(batch.list_hash)} of batch {short(batch_id)} was opened by an "
-                "earlier version, which knew no endorsements, and nothing more is given for that "
-                "batch",
-                hint="ask the queries again in a new batch",
-            )
-        if batch.list_hash != list_hash:
-            raise SecondList(
-                f"list {short(batch.list_hash)} was endorsed for batch {short(batch_id)}, and "
-                f"{short(list_hash)} is another one: the difference of two lists would show "
-                "single votes",
-                hint="send the first list, or ask the queries again in a new batch",
-            )
-        return True
-
-    def is_answered(self, batch_id: bytes, list_hash: bytes) -> bool:
-        """Whether this list was answered before; a refusal unless it is the endorsed one."""
-        if not self.is_endorsed(batch_id, list_hash):
-            raise ListNotEndorsed(
-                f"list {short(list_hash)} of batch {short(batch_id)} was not endorsed by this "
-                "teacher, so it gives nothing to open it",
-                hint="send the list itself first",
-            )
-        return self.batches[batch_id].answer is not None
+        return batch
 
     def refuse_look_alike(self, data_id: str) -> None:
         """Refuse a data id that people would read as one that has a cap: it would get a second.
@@ -289,14 +249,13 @@ class Book:
                 "a query id occurs twice in the batch", hint="give each query its own"
             )
         for query_id in query_ids:
-            if query_id in self._batch_of_query:
+            known = self._batch_of_query.get(query_id)
+            if known is not None:
+                again = "send that batch again to get the stored answer, or "
                 raise QueryReused(
-                    f"query {short(query_id)} is part of batch "
-                    f"{short(self._batch_of_query[query_id])}",
-                    hint=(
-                        "send that batch again to get the stored answer, or ask under a new "
-                        "query id at a new charge"
-                    ),
+                    f"query {short(query_id)} is part of batch {short(known)}",
+                    hint=f"{'' if self.batches[known].is_refunded else again}"
+                    "ask under a new query id at a new charge",
                 )
 
     def _take_in(self, record: Record, index: int) -> None:
@@ -313,36 +272,37 @@ class Book:
                     self.tasks[task.task_id] = TaskAccount(task=task, reservation=record)
             case Charge():
                 self._take_in_charge(record, index)
-            case EndorsedList():
-                batch = self.batches[record.batch_id]
-                batch.list_hash = record.list_hash
-                batch.endorsement = Kept(index=index, digest=record.endorsement)
-            case GivenAnswer():
-                kept = Kept(index=index, digest=record.answer)
-                self.batches[record.batch_id].answer = kept
-            case ServedList():
-                self.batches[record.batch_id].list_hash = record.list_hash
+            case _:
+                self._take_in_about_batch(record, index)
 
     def _take_in_charge(self, charge: Charge, index: int) -> None:
         account = self.tasks[charge.task_id]
         account.answered += len(charge.query_ids)
         account.batches += 1
         self.batches[charge.batch_id] = BatchAccount(
+            batch_id=charge.batch_id,
             task_id=charge.task_id,
+            queries=len(charge.query_ids),
             queries_hash=_hash_of(charge.query_ids),
             ballot=Kept(index=index, digest=charge.ballot),
         )
         self._batch_of_query.update(dict.fromkeys(charge.query_ids, charge.batch_id))
 
+    def _take_in_about_batch(self, record: BatchRecord, index: int) -> None:
+        batch = self.batches[record.batch_id]
+        batch.take_in(record, index)
+        account = self.tasks[batch.task_id]
+        match record:
+            case Retry(attempt=2):  # a batch counts once, however often it is tried
+                account.redone += 1
+            case Refund():
+                account.answered -= batch.queries  # its query ids stay used all the same
+                account.refunded += 1
+
 
 def _as_read(name: str) -> str:
     """Without what the eye passes over: composed or not, capitals, width, spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def short(identifier: bytes) -> str:
-    """Enough of an id to find it."""
-    return identifier.hex()[:16]
 
 
 def damaged(index: int, how: str) -> Never:

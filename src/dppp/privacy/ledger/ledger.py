@@ -3,11 +3,12 @@
 A teacher fixes a cap (ε, δ) for each of its data ids, reserves the whole cost of tasks when it
 accepts them, and charges each batch of queries as it answers. A charge is stored together with its
 ballot before the ballot leaves, so a repeated batch gets the stored bytes and costs nothing. The
-ballot list that a teacher endorsed is kept in the same place, one for each batch, ever; so is the
-answer by which it helped to open that list.
+ballot list that a teacher endorsed is kept in the same place, one for each attempt, ever; so is the
+answer by which it helped to open that list, or its word that it never will. A batch that t teachers
+will never open is tried again without a new charge, or its charge is given back.
 
-Storage is handed in (ledger_store.py). Every call is one exclusive transaction in which the book
-(ledger_book.py) first reads what others appended, so any number of threads and processes may share
+Storage is handed in (store.py). Every call is one exclusive transaction in which the book
+(book.py) first reads what others appended, so any number of threads and processes may share
 a store. Where a head memory is given, no bytes leave before the head that covers them is
 remembered; so a store that was put back to an older copy is noticed when it is opened.
 """
@@ -17,7 +18,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dppp.errors import InputError, LedgerRolledBack
-from dppp.privacy.ledger.book import Book, Kept, damaged
+from dppp.privacy.ledger.batch import Kept
+from dppp.privacy.ledger.book import Book, damaged
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.chain import BEGINNING, Head, chain_record
 from dppp.privacy.ledger.records import (
@@ -28,6 +30,9 @@ from dppp.privacy.ledger.records import (
     GivenAnswer,
     LedgerStart,
     Record,
+    Refund,
+    Retry,
+    Withdrawal,
     content_digest,
 )
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore, Transaction
@@ -126,49 +131,121 @@ class Ledger:
                 return ballot
             return turn.read(turn.book.batches[batch_id].ballot)
 
-    def find_ballot(self, batch_id: bytes) -> bytes | None:
-        """The ballot that was stored for a batch; None when the batch was not answered yet."""
+    def find_ballot(self, batch_id: bytes, attempt: int = 1) -> bytes | None:
+        """The ballot that was stored for an attempt of a batch; None when there is none yet.
+
+        An attempt that is over, or a batch whose charge was given back, is refused.
+        """
         with self._turn() as turn:
             batch = turn.book.batches.get(batch_id)
-            return None if batch is None else turn.read(batch.ballot)
+            ballot = None if batch is None else batch.find_ballot(attempt)
+            return None if ballot is None else turn.read(ballot)
 
-    def record_endorsement(self, batch_id: bytes, list_hash: bytes, endorsement: bytes) -> bytes:
-        """Keep the one list of a batch and the endorsement of it; returns the stored one."""
+    def current_attempt(self, batch_id: bytes) -> int:
+        """The attempt in which the newest ballot of a batch was cast; 0 when there is no ballot."""
+        with self._turn() as turn:
+            batch = turn.book.batches.get(batch_id)
+            return 0 if batch is None else batch.attempt
+
+    def record_endorsement(
+        self, batch_id: bytes, list_hash: bytes, endorsement: bytes, *, attempt: int = 1
+    ) -> bytes:
+        """Keep the one list of an attempt and the endorsement of it; returns the stored one."""
         record = EndorsedList(
-            batch_id=batch_id, list_hash=list_hash, endorsement=Digest.of(endorsement)
+            batch_id=batch_id,
+            list_hash=list_hash,
+            endorsement=Digest.of(endorsement),
+            attempt=attempt,
         )
         with self._turn() as turn:
             if turn.append_once(record, endorsement):
                 return endorsement
             return turn.read(turn.book.batches[batch_id].endorsement)
 
-    def find_endorsement(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
-        """The endorsement of this list; None when no list of the batch was endorsed.
+    def find_endorsement(
+        self, batch_id: bytes, list_hash: bytes, *, attempt: int = 1
+    ) -> bytes | None:
+        """The endorsement of this list; None when no list of the attempt was endorsed.
 
-        Another list, or a batch without a ballot of this teacher, is refused.
+        Another list, another attempt than the current one, a batch without a ballot of this
+        teacher, and what it has withdrawn from without an endorsement are refused.
         """
         with self._turn() as turn:
-            if not turn.book.is_endorsed(batch_id, list_hash):
+            batch = turn.book.require_batch(batch_id)
+            if not batch.is_endorsed(list_hash, attempt):
                 return None
-            return turn.read(turn.book.batches[batch_id].endorsement)
+            return turn.read(batch.endorsement)
 
-    def record_answer(self, batch_id: bytes, list_hash: bytes, answer: bytes) -> bytes:
-        """Keep what is given to open the endorsed list; returns the stored answer."""
-        record = GivenAnswer(batch_id=batch_id, list_hash=list_hash, answer=Digest.of(answer))
+    def record_answer(
+        self, batch_id: bytes, list_hash: bytes, answer: bytes, *, attempt: int = 1
+    ) -> bytes:
+        """Keep what is given to open the endorsed list; returns the stored answer.
+
+        Of an answer and a withdrawal of the same attempt the first one is kept, the other refused.
+        """
+        record = GivenAnswer(
+            batch_id=batch_id, list_hash=list_hash, answer=Digest.of(answer), attempt=attempt
+        )
         with self._turn() as turn:
             if turn.append_once(record, answer):
                 return answer
             return turn.read(turn.book.batches[batch_id].answer)
 
-    def find_answer(self, batch_id: bytes, list_hash: bytes) -> bytes | None:
+    def find_answer(self, batch_id: bytes, list_hash: bytes, *, attempt: int = 1) -> bytes | None:
         """The answer given for this list; None when there is none yet.
 
-        A list that was not endorsed is refused as in `record_answer`.
+        A list that was not endorsed and an attempt that was withdrawn are refused as in
+        `record_answer`.
         """
         with self._turn() as turn:
-            if not turn.book.is_answered(batch_id, list_hash):
+            batch = turn.book.require_batch(batch_id)
+            if not batch.is_answered(list_hash, attempt):
                 return None
-            return turn.read(turn.book.batches[batch_id].answer)
+            return turn.read(batch.answer)
+
+    def record_withdrawal(self, batch_id: bytes, attempt: int, message: bytes) -> bytes:
+        """Keep the word never to answer this attempt; returns the stored one.
+
+        Refused after an answer. A stored one is returned also when the attempt is over.
+        """
+        record = Withdrawal(batch_id=batch_id, attempt=attempt, message=Digest.of(message))
+        with self._turn() as turn:
+            if turn.append_once(record, message):
+                return message
+            return turn.read(turn.book.batches[batch_id].withdrawals[attempt])
+
+    def find_withdrawal(self, batch_id: bytes, attempt: int) -> bytes | None:
+        """The withdrawal from any attempt of a batch; None when there is none."""
+        with self._turn() as turn:
+            batch = turn.book.batches.get(batch_id)
+            kept = None if batch is None else batch.withdrawals.get(attempt)
+            return None if kept is None else turn.read(kept)
+
+    def record_retry(
+        self, batch_id: bytes, attempt: int, ballot: bytes, *, evidence: bytes
+    ) -> bytes:
+        """Go on to the next attempt with a new ballot, at no charge; returns the stored ballot.
+
+        `evidence` is the hash of the withdrawals that ended the attempt before, which the caller
+        has checked. Nothing is given for an earlier attempt any more.
+        """
+        record = Retry(
+            batch_id=batch_id, attempt=attempt, ballot=Digest.of(ballot), evidence=evidence
+        )
+        with self._turn() as turn:
+            if turn.append_once(record, ballot):
+                return ballot
+            return turn.read(turn.book.batches[batch_id].ballot)
+
+    def record_refund(self, batch_id: bytes, *, evidence: bytes, attempt: int = 1) -> None:
+        """Give the charge of a batch back, once; nothing more is given in the batch.
+
+        `evidence` is the hash of the withdrawals that ended this attempt, which the caller has
+        checked. An attempt that is not the current one is refused: its withdrawals say nothing
+        about a ballot that was cast since.
+        """
+        with self._turn() as turn:
+            turn.append_once(Refund(batch_id=batch_id, attempt=attempt, evidence=evidence))
 
     def summary(self) -> Summary:
         """What was reserved and answered, for `dppp ledger show`."""

@@ -2,7 +2,8 @@
 
 A payload is JSON with sorted keys, no spaces, ASCII only; whole numbers and text, bytes as
 hexadecimal. A ballot or an answer may be megabytes and lies beside its record, which covers it by
-size and SHA-256.
+size and SHA-256. An endorsement or an answer of the first attempt does not name its attempt, so
+that it has the bytes that it had when there was only one.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dppp.errors import InputError
+from dppp.hashing import HASH_BYTES
 from dppp.privacy.ledger.budget import Budget
 from dppp.whole_numbers import keep_whole
 
@@ -97,14 +99,15 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndorsedList:
-    """The one ballot list of a batch that the teacher endorsed, with its endorsement."""
+    """The one ballot list of an attempt that the teacher endorsed, with its endorsement."""
 
     batch_id: bytes
     list_hash: bytes
     endorsement: Digest
+    attempt: int = 1
 
     def __post_init__(self) -> None:
-        _require_id("batch id", self.batch_id)
+        _require_attempt(self.batch_id, self.attempt)
         _require_id("list hash", self.list_hash)
 
 
@@ -115,9 +118,10 @@ class GivenAnswer:
     batch_id: bytes
     list_hash: bytes
     answer: Digest
+    attempt: int = 1
 
     def __post_init__(self) -> None:
-        _require_id("batch id", self.batch_id)
+        _require_attempt(self.batch_id, self.attempt)
         _require_id("list hash", self.list_hash)
 
 
@@ -134,13 +138,63 @@ class ServedList:
         _require_id("list hash", self.list_hash)
 
 
-Record = LedgerStart | Cap | Reservation | Charge | EndorsedList | GivenAnswer | ServedList
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """The teacher's signed word that it will never answer this attempt."""
+
+    batch_id: bytes
+    attempt: int
+    message: Digest
+
+    def __post_init__(self) -> None:
+        _require_attempt(self.batch_id, self.attempt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The batch goes on with a new ballot at no new charge.
+
+    `evidence` is the hash of the withdrawals that ended the attempt before.
+    """
+
+    batch_id: bytes
+    attempt: int
+    ballot: Digest
+    evidence: bytes
+
+    def __post_init__(self) -> None:
+        _require_attempt(self.batch_id, self.attempt)
+        if self.attempt == 1:
+            raise InputError("a retry is attempt 2 or a later one; the first is the charge")
+        _require_evidence(self.evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refund:
+    """The charge is given back, since the batch will never be opened.
+
+    `evidence` is the hash of the withdrawals that ended this attempt.
+    """
+
+    batch_id: bytes
+    attempt: int
+    evidence: bytes
+
+    def __post_init__(self) -> None:
+        _require_attempt(self.batch_id, self.attempt)
+        _require_evidence(self.evidence)
+
+
+BatchRecord = EndorsedList | GivenAnswer | ServedList | Withdrawal | Retry | Refund
+"""What may follow a charge."""
+
+Record = LedgerStart | Cap | Reservation | Charge | BatchRecord
 
 
 def content_digest(record: Record) -> Digest | None:
     """The digest of what lies beside a record, if anything does."""
     match record:
-        case Charge():
+        case Charge() | Retry():
             return record.ballot
         case EndorsedList():
             return record.endorsement
@@ -148,36 +202,59 @@ def content_digest(record: Record) -> Digest | None:
             return record.answer
         case ServedList():
             return record.share
+        case Withdrawal():
+            return record.message
         case _:
             return None
 
 
-def encode_record(record: Record) -> tuple[str, bytes]:  # noqa: PLR0911 - one for each kind
+def encode_record(record: Record) -> tuple[str, bytes]:
     """Kind and payload."""
+    kind, fields = _fields(record)
+    return kind, canonical_json(fields)
+
+
+def _fields(record: Record) -> tuple[str, dict[str, object]]:
     match record:
         case LedgerStart():
-            return "opening", canonical_json({"format": FORMAT, "teacher": record.teacher})
+            return "opening", {"format": FORMAT, "teacher": record.teacher}
         case Cap():
-            return "cap", canonical_json({"data_id": record.data_id, **_budget(record.budget)})
+            return "cap", {"data_id": record.data_id, **_budget(record.budget)}
         case Reservation():
             tasks = [_reserved_task(task) for task in record.tasks]
-            fields = {"data_id": record.data_id, "tasks": tasks, **_budget(record.budget)}
-            return "reservation", canonical_json(fields)
+            budget = _budget(record.budget)
+            return "reservation", {"data_id": record.data_id, "tasks": tasks, **budget}
         case Charge():
             ids = {"task_id": record.task_id.hex(), "batch_id": record.batch_id.hex()}
             queries = [query_id.hex() for query_id in record.query_ids]
-            fields = {**ids, "query_ids": queries, "ballot": _digest(record.ballot)}
-            return "charge", canonical_json(fields)
+            return "charge", {**ids, "query_ids": queries, "ballot": _digest(record.ballot)}
+        case _:
+            return _fields_about_batch(record)
+
+
+def _fields_about_batch(record: BatchRecord) -> tuple[str, dict[str, object]]:
+    batch: dict[str, object] = {"batch_id": record.batch_id.hex()}
+    match record:
         case EndorsedList():
             endorsement = _digest(record.endorsement)
-            return "endorsement", canonical_json({**_ids(record), "endorsement": endorsement})
+            return "endorsement", {**batch, **_list(record), "endorsement": endorsement}
         case GivenAnswer():
-            return "answer", canonical_json({**_ids(record), "answer": _digest(record.answer)})
+            return "answer", {**batch, **_list(record), "answer": _digest(record.answer)}
         case ServedList():
-            return "list", canonical_json({**_ids(record), "share": _digest(record.share)})
+            share = _digest(record.share)
+            return "list", {**batch, "list_hash": record.list_hash.hex(), "share": share}
+        case Withdrawal():
+            message = _digest(record.message)
+            return "withdrawal", {**batch, "attempt": record.attempt, "message": message}
+        case Retry():
+            fields = {**batch, "attempt": record.attempt, "ballot": _digest(record.ballot)}
+            return "retry", {**fields, "evidence": record.evidence.hex()}
+        case Refund():
+            evidence = record.evidence.hex()
+            return "refund", {**batch, "attempt": record.attempt, "evidence": evidence}
 
 
-def decode_record(kind: str, payload: bytes) -> Record:  # noqa: PLR0911 - one for each kind
+def decode_record(kind: str, payload: bytes) -> Record:
     """The record of a payload; KeyError, TypeError, ValueError or InputError when it is none."""
     try:
         data = json.loads(payload)
@@ -200,12 +277,29 @@ def decode_record(kind: str, payload: bytes) -> Record:  # noqa: PLR0911 - one f
                 query_ids=tuple(bytes.fromhex(query_id) for query_id in data["query_ids"]),
                 ballot=_read_digest(data["ballot"]),
             )
+        case _:
+            return _read_about_batch(kind, data)
+
+
+def _read_about_batch(kind: str, data: Mapping[str, Any]) -> BatchRecord:
+    match kind:
         case "endorsement":
-            return EndorsedList(**_read_ids(data), endorsement=_read_digest(data["endorsement"]))
+            return EndorsedList(**_read_list(data), endorsement=_read_digest(data["endorsement"]))
         case "answer":
-            return GivenAnswer(**_read_ids(data), answer=_read_digest(data["answer"]))
+            return GivenAnswer(**_read_list(data), answer=_read_digest(data["answer"]))
         case "list":
-            return ServedList(**_read_ids(data), share=_read_digest(data["share"]))
+            return ServedList(
+                batch_id=bytes.fromhex(data["batch_id"]),
+                list_hash=bytes.fromhex(data["list_hash"]),
+                share=_read_digest(data["share"]),
+            )
+        case "withdrawal":
+            return Withdrawal(**_read_attempt(data), message=_read_digest(data["message"]))
+        case "retry":
+            ballot, evidence = _read_digest(data["ballot"]), bytes.fromhex(data["evidence"])
+            return Retry(**_read_attempt(data), ballot=ballot, evidence=evidence)
+        case "refund":
+            return Refund(**_read_attempt(data), evidence=bytes.fromhex(data["evidence"]))
         case _:
             raise ValueError(f"kind {kind!r} is unknown")
 
@@ -215,12 +309,21 @@ def canonical_json(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _ids(record: EndorsedList | GivenAnswer | ServedList) -> dict[str, object]:
-    return {"batch_id": record.batch_id.hex(), "list_hash": record.list_hash.hex()}
+def _list(record: EndorsedList | GivenAnswer) -> dict[str, object]:
+    """The list, and its attempt unless that is the first."""
+    later = {} if record.attempt == 1 else {"attempt": record.attempt}
+    return {"list_hash": record.list_hash.hex(), **later}
 
 
-def _read_ids(data: Mapping[str, Any]) -> dict[str, bytes]:
-    return {name: bytes.fromhex(data[name]) for name in ("batch_id", "list_hash")}
+def _read_list(data: Mapping[str, Any]) -> dict[str, Any]:
+    batch_id, list_hash = bytes.fromhex(data["batch_id"]), bytes.fromhex(data["list_hash"])
+    if data.get("attempt") == 1:
+        raise ValueError("it names the first attempt")  # one record, one text
+    return {"batch_id": batch_id, "list_hash": list_hash, "attempt": data.get("attempt", 1)}
+
+
+def _read_attempt(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"batch_id": bytes.fromhex(data["batch_id"]), "attempt": data["attempt"]}
 
 
 def _budget(budget: Budget) -> dict[str, int]:
@@ -260,6 +363,16 @@ def _read_reserved_task(data: Mapping[str, Any]) -> ReservedTask:
 def _require_name(what: str, value: object) -> None:
     if not isinstance(value, str) or not 0 < len(value) <= 200:
         raise InputError(f"{what} must be a text of 1 to 200 characters, got {value!r}")
+
+
+def _require_attempt(batch_id: object, attempt: object) -> None:
+    _require_id("batch id", batch_id)
+    require_whole("attempt", attempt)
+
+
+def _require_evidence(value: object) -> None:
+    if not isinstance(value, bytes) or len(value) != HASH_BYTES:
+        raise InputError(f"evidence must be {HASH_BYTES} bytes (a hash), got {value!r}")
 
 
 def _require_id(what: str, value: object) -> None:

@@ -9,12 +9,18 @@ from dppp.privacy.ledger.chain import Head
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSummary:
-    """How far a task has been answered, and the budget that it and its company reserved."""
+    """How far a task has been answered, and the budget that it and its company reserved.
+
+    Of its `batches`, the charges of `refunded` were given back: their queries do not count as
+    answered. `redone` were tried more than once, at one charge.
+    """
 
     task_id: bytes
     queries: int
     answered: int
     batches: int
+    refunded: int
+    redone: int
     budget: Budget
     fixed_together: int
 
@@ -31,6 +37,8 @@ class TaskSummary:
             "answered": self.answered,
             "left": self.left,
             "batches": self.batches,
+            "refunded": self.refunded,
+            "redone": self.redone,
             **self.budget.to_json(),
             "fixed_together": self.fixed_together,
         }
@@ -103,6 +111,8 @@ def _task_summary(account: TaskAccount) -> TaskSummary:
         queries=account.task.queries,
         answered=account.answered,
         batches=account.batches,
+        refunded=account.refunded,
+        redone=account.redone,
         budget=account.reservation.budget,
         fixed_together=len(account.reservation.tasks),
     )
