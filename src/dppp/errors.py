@@ -324,6 +324,7 @@ class BatchAborted(Unavailable):
         *,
         missing: tuple[int, ...],
         culprits: tuple[int, ...],
+        is_refunded: bool = False,
         hint: str | None = None,
     ) -> None:
         named = "".join(
@@ -332,7 +333,9 @@ class BatchAborted(Unavailable):
             if who
         )
         super().__init__(
-            f"the batch was aborted: {reason}{named}. Its queries stay charged", hint=hint
+            f"the batch was aborted: {reason}{named}. Its queries "
+            + ("were given back" if is_refunded else "stay charged"),
+            hint=hint,
         )
         self.missing = missing
         self.culprits = culprits

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import ArrayLike
 
-from dppp.errors import BatchAborted, BudgetExceeded, DpppError
+from dppp.errors import BatchAborted, BudgetExceeded, DpppError, InputError
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, DealtKey, deal
 from dppp.privacy.certificate import Certificate
@@ -21,6 +21,7 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.events import Aborted, Event, Output, Released, Send, TeacherBlamed
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
@@ -37,6 +38,9 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.votes import Predict
 from dppp.protocol.wire import kind_of
+from dppp.protocol.with_masks.keys import MemoryEpochSecrets
+from dppp.protocol.with_masks.teacher import MaskKeys
+from dppp.protocol.with_paillier.teacher import PaillierKeys
 
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
@@ -148,7 +152,12 @@ class Federation:
         # The querier: a label for every input, or the reason why there is none.
         if isinstance(end, Aborted):
             abort = end.abort
-            raise BatchAborted(abort.reason, missing=abort.missing, culprits=abort.culprits)
+            raise BatchAborted(
+                abort.reason,
+                missing=abort.missing,
+                culprits=abort.culprits,
+                is_refunded=abort.is_refunded,
+            )
         blamed = {each.teacher: each.reason for each in events if isinstance(each, TeacherBlamed)}
         return end, blamed
 
@@ -194,7 +203,8 @@ def in_process(
             if send.teacher in teachers:
                 try:
                     answer = teachers[send.teacher].handle(send.data, now=now)
-                    replies.append((send.teacher, answer))
+                    if answer is not None:
+                        replies.append((send.teacher, answer))
                 except DpppError as refusal:
                     note(f"teacher {send.teacher} refused: {refusal.one_line}")
                     if isinstance(refusal, BudgetExceeded):
@@ -212,7 +222,7 @@ class Parties:
     """A federation's roles, all made in this process: for trying, teaching and testing."""
 
     task: Task
-    key: DealtKey
+    key: DealtKey | None
     teachers: dict[int, Teacher]
     ledgers: dict[int, Ledger]
     aggregator: Aggregator
@@ -228,37 +238,36 @@ def create_federation(
     models: Sequence[Predict],
     data_id: str = "data",
     abstain_below: int | None = None,
+    cryptosystem: str | None = None,
     modulus_bits: int = DEFAULT_MODULUS_BITS,
     s: int = 4,
     key: DealtKey | None = None,
+    labels_per_batch: int | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
 ) -> Parties:
-    """Key ceremony, task, ledgers and roles, one teacher per model.
+    """Task, keys, ledgers and roles, one teacher per model.
 
-    A teacher for whom no ledger is given keeps one in memory.
-
-    A real key has 2048 bits and takes a while; this one is for trying out only.
+    The cryptosystem is `masks`, which needs no dealer, or `paillier`; a key that was dealt before
+    means paillier. A teacher for whom no ledger is given keeps one in memory.
 
     >>> from dppp import calibrate, create_federation
-    >>> from dppp.paillier.dealer import deal
     >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
-    >>> key = deal(teachers=4, threshold=3, modulus_bits=512, insecure_testing=True)
     >>> parties = create_federation(
     ...     name="fruit",
     ...     class_names=["apple", "pear"],
     ...     features=["weight"],
     ...     certificate=promise,
     ...     models=[lambda rows: [1] * len(rows)] * 4,
-    ...     key=key,
     ... )
-    >>> sorted(parties.teachers), parties.task.trust.threshold
-    ([1, 2, 3, 4], 3)
+    >>> sorted(parties.teachers), parties.task.trust.threshold, parties.task.cryptosystem
+    ([1, 2, 3, 4], 3, 'masks')
     """
-    # The dealer: a key of which any t of N decrypt, unless one was dealt before.
+    # The dealer, for paillier only: a key of which any t of N decrypt.
     trust = certificate.trust
-    key = key or deal(
-        teachers=trust.teachers, threshold=trust.threshold, modulus_bits=modulus_bits, s=s
-    )
+    if choose_cryptosystem(cryptosystem, key) == "paillier":
+        key = key or deal(
+            teachers=trust.teachers, threshold=trust.threshold, modulus_bits=modulus_bits, s=s
+        )
     # The aggregator and every teacher: a signing key; its public half goes into the task.
     aggregator_key = Ed25519PrivateKey.generate()
     signing_keys = [Ed25519PrivateKey.generate() for _ in range(trust.teachers)]
@@ -273,8 +282,9 @@ def create_federation(
         ],
         aggregator_key=_public_half(aggregator_key),
         certificate=certificate,
-        public=key.public,
+        public=None if key is None else key.public,
         abstain_below=abstain_below,
+        labels_per_batch=labels_per_batch,
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     accepted = {
@@ -288,30 +298,48 @@ def create_federation(
         teachers=_make_teachers(task, key, signing_keys, accepted, models),
         ledgers=accepted,
         aggregator=Aggregator(
-            task=task, public=key.public, signer=signer, store=MemoryBatchStore()
+            task=task,
+            public=None if key is None else key.public,
+            signer=signer,
+            store=MemoryBatchStore(),
         ),
         aggregator_signer=signer,
     )
 
 
+def choose_cryptosystem(asked: str | None, key: DealtKey | None) -> str:
+    """The cryptosystem that was asked for; a key that was dealt can only be paillier's."""
+    chosen = asked or ("masks" if key is None else "paillier")
+    if chosen not in ("masks", "paillier"):
+        raise InputError(f"the cryptosystem is 'masks' or 'paillier', not {chosen!r}")
+    if chosen == "masks" and key is not None:
+        raise InputError("masks need no key", hint="leave the key out, or take paillier")
+    return chosen
+
+
 def _make_teachers(
     task: Task,
-    key: DealtKey,
+    key: DealtKey | None,
     signing_keys: Sequence[Ed25519PrivateKey],
     ledgers: Mapping[int, Ledger],
     models: Sequence[Predict],
 ) -> dict[int, Teacher]:
-    table = BlindingTable(key.public)
+    table = None if key is None else BlindingTable(key.public)
+
+    def keys_of(index: int) -> TeacherKeys:
+        if key is None or table is None:
+            return MaskKeys(secrets=MemoryEpochSecrets())
+        share = key.shares[index - 1]
+        return PaillierKeys(public=key.public, key_share=share, draw_blinding=table.draw)
+
     return {
         index: Teacher(
             index=index,
             task=task,
-            public=key.public,
-            key_share=key.shares[index - 1],
+            keys=keys_of(index),
             signer=signer_of(signing_keys[index - 1]),
             ledger=ledgers[index],
             predict=model,
-            draw_blinding=table.draw,
         )
         for index, model in enumerate(models, start=1)
     }

@@ -31,9 +31,9 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import Charge, EndorsedList, GivenAnswer
 from dppp.privacy.ledger.store import LedgerStore, MemoryStore
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.ballots import statement_of
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Abort, Send
+from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import (
     Ballot,
     BallotList,

@@ -33,8 +33,8 @@ from dppp.privacy.ledger.chain import Head
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.ballots import statement_of
 from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import (
     NONCE_BYTES,
     Ballot,

@@ -24,8 +24,8 @@ from tests.protocol.parties import (
 )
 from tests.protocol.recording import RecordingAggregator
 
-import dppp.protocol.ballots
 import dppp.protocol.batch
+import dppp.protocol.with_paillier.ballots
 from dppp.errors import ListFault
 from dppp.paillier.decryption import root
 from dppp.paillier.decryption.shares import DecryptionShares
@@ -34,7 +34,6 @@ from dppp.paillier.encryption import Ciphertext, read_ciphertexts, write_ciphert
 from dppp.paillier.packing import Packing
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.ballots import read_ballot, require_complete
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Abort, Send
 from dppp.protocol.messages import (
@@ -51,6 +50,7 @@ from dppp.protocol.signing import sign, signer_of
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.with_paillier.ballots import read_ballot, require_complete
 
 VICTIM, COLLUDER = 1, 5
 SHIFT = 100
@@ -98,7 +98,7 @@ def test_a_ballot_copied_as_a_power_of_anothers_is_refused_by_name(attacker: Att
 def test_without_proofs_the_victims_vote_would_be_read_out_of_the_high_bits(
     attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dppp.protocol.ballots, "verify_ballots", lambda *_: None)
+    monkeypatch.setattr(dppp.protocol.with_paillier.ballots, "verify_ballots", lambda *_: None)
     _read_the_victim_out_of_the_high_bits(attacker)
 
 
@@ -158,7 +158,7 @@ def test_if_ids_and_proofs_were_not_compared_an_old_ballot_would_count_again(
     take_out(monkeypatch, read_ballot, defence, "False")
     with pytest.raises(NotOpened):  # the proof is bound to the batch: a second defence
         _replay(attacker, _of_another_batch(attacker))
-    monkeypatch.setattr(dppp.protocol.ballots, "verify_ballots", lambda *_: None)
+    monkeypatch.setattr(dppp.protocol.with_paillier.ballots, "verify_ballots", lambda *_: None)
     _replay(attacker, _of_another_batch(attacker))
 
 

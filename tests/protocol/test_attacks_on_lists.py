@@ -26,7 +26,7 @@ from dppp.errors import (
 )
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
-from dppp.protocol.ballots import _require_enough
+from dppp.protocol.lists import require_enough
 from dppp.protocol.messages import BatchId, query_id
 from dppp.protocol.signing import require_certified
 from dppp.protocol.teacher import Teacher
@@ -47,7 +47,7 @@ def attacker() -> Attacker:
 
 
 def _need_no_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(monkeypatch, _require_enough, QUORUM, "False")
+    take_out(monkeypatch, require_enough, QUORUM, "False")
 
 
 def _need_no_own_ballot(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,6 @@ from dppp.federation import Parties
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
-from dppp.protocol.ballots import check_list
 from dppp.protocol.messages import (
     UNSIGNED,
     Ballot,
@@ -56,6 +55,7 @@ from dppp.protocol.signing import sign
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_paillier.ballots import check_list
 
 
 def list_for(parties: Parties, request: BatchRequest, *, of: tuple[int, ...] = ()) -> BallotList:

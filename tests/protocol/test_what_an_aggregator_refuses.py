@@ -19,7 +19,6 @@ import dppp.protocol.aggregator
 from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.protocol.aggregator import Aggregator
-from dppp.protocol.ballots import check_list, read_ballot
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.events import Abort, Aborted, Output, Stage
 from dppp.protocol.messages import (
@@ -32,6 +31,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.signing import verify_signature
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_paillier.ballots import check_list, read_ballot
 
 LIAR, OTHER = 5, 1
 

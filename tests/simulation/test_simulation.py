@@ -33,12 +33,12 @@ from dppp.paillier.keys import PublicKey
 from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
-from dppp.protocol.ballots import Tallied, read_ballot, tally_ballots
 from dppp.protocol.batch import Batch
 from dppp.protocol.messages import BallotList
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
+from dppp.protocol.with_paillier.ballots import Tallied, read_ballot, tally_ballots
 
 QUERIES = int(os.environ.get("DPPP_SOAK_QUERIES", "350"))
 SEED = os.environ.get("DPPP_SIMULATION_SEED")

@@ -11,9 +11,11 @@ the batches that somebody has to go on with, and `adopt` goes on with one: teach
 their ledgers. Whoever comes second to the end takes the first one's outcome.
 """
 
+from typing import Any
+
 from dppp.errors import DpppError, InputError, PeerFault, Refusal, SignatureFault
 from dppp.paillier.keys import PublicKey
-from dppp.protocol.batch import Batch, Patience, Step
+from dppp.protocol.batch import Batch, BatchMaker, Patience, Wanted
 from dppp.protocol.batch_store import BatchStore, StoredBatches
 from dppp.protocol.events import (
     Abort,
@@ -24,25 +26,18 @@ from dppp.protocol.events import (
     Output,
     Released,
     Send,
-    Stage,
     Started,
 )
 from dppp.protocol.inputs import decode_inputs
-from dppp.protocol.messages import (
-    Ballot,
-    BatchId,
-    BatchRequest,
-    Endorsement,
-    FromTeacher,
-    SignedShareProof,
-    SignedShares,
-)
+from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, kind_of
+from dppp.protocol.with_masks.batch import MaskBatches
+from dppp.protocol.with_paillier.batch import PaillierBatches
 
 
 class Aggregator:
@@ -73,17 +68,16 @@ class Aggregator:
         self,
         *,
         task: Task,
-        public: PublicKey,
+        public: PublicKey | None = None,
         signer: Signer,
         store: BatchStore,
         patience: Patience | None = None,
     ) -> None:
-        task.require_key(public)
+        """`public` is the key of a task under paillier; masks have none."""
         self.task = task
-        self._public = public
         self._signer = signer
         self._stored = StoredBatches(store)
-        self._patience = patience or Patience()
+        self._maker = _batch_maker(task, public, patience or Patience(), signer)
         self._batches: dict[BatchId, Batch] = {}  # those under way; the store has the others
         self._ended: set[BatchId] = set()
         self._releases: dict[bytes, Release] = {}
@@ -139,26 +133,22 @@ class Aggregator:
         if not 1 <= teacher <= self.task.trust.teachers:
             return Output()  # a stranger's faults must not count as answers
         try:
-            batch, message_kind = self._batch_of(data)
+            message_kind = kind_of(data)
+            if message_kind not in self._maker.batch_kinds:
+                self._maker.take(message_kind, teacher, data)
+                return self.tick(now)
+            batch = self._batch_of(message_kind, data)
         except DpppError:
             return Output()  # names no batch of ours: nobody to remember it against
         before = batch.wanted()
         try:
-            match message_kind:
-                case Ballot.KIND:
-                    batch.take_ballot(teacher, data, now=now)
-                case Endorsement.KIND:
-                    batch.take_endorsement(teacher, data, now=now)
-                case SignedShares.KIND:
-                    batch.take_shares(teacher, data)
-                case _:
-                    batch.take_proof(teacher, data)
+            batch.take(message_kind, teacher, data, now=now)
         except SignatureFault:
             pass  # whoever carries messages could have made it: nobody is blamed, and it is dropped
         except (PeerFault, InputError) as error:
             batch.blame(teacher, error.message)
-        events = self._advance(batch, now)
-        return Output(sends=_sends(batch, batch.wanted() - before), events=events)
+        advanced = self._advance(batch, now)
+        return advanced + Output(sends=_sends(batch, batch.wanted() - before))
 
     def tick(self, now: int) -> Output:
         """Let time pass: close votes and openings whose time has come."""
@@ -166,16 +156,14 @@ class Aggregator:
         for batch in list(self._batches.values()):
             before = batch.wanted()
             batch.ask_all_in_time(now)
-            events = self._advance(batch, now)
-            output += Output(sends=_sends(batch, batch.wanted() - before), events=events)
+            output += self._advance(batch, now)
+            output += Output(sends=_sends(batch, batch.wanted() - before))
         return output
 
     def remind(self) -> Output:
         """Everything that was asked and not answered, again; for channels that lose messages."""
         return Output(
-            sends=tuple(
-                send for each in self._batches.values() for send in _sends(each, each.wanted())
-            )
+            sends=tuple(send for each in self._batches.values() for send in _reminders(each))
         )
 
     def refresh(self, identifier: BatchId) -> Output:
@@ -210,32 +198,22 @@ class Aggregator:
         """What was released before for an input, given its digest: free."""
         return self._releases.get(digest)
 
-    def _batch_of(self, data: bytes) -> tuple[Batch, str]:
-        kind = kind_of(data)
-        kinds: dict[str, type[FromTeacher]] = {
-            each.KIND: each for each in (Ballot, Endorsement, SignedShares, SignedShareProof)
-        }
-        if kind not in kinds:
-            raise InputError(f"an aggregator has no use for a {kind}")
-        message = decode(data, kinds[kind])
+    def _batch_of(self, kind: str, data: bytes) -> Batch:
+        message: Any = decode(data, self._maker.batch_kinds[kind])
         if message.batch_id not in self._batches:
             raise InputError("a message about a batch that is not known here")
-        return self._batches[message.batch_id], kind
+        return self._batches[message.batch_id]
 
-    def _advance(self, batch: Batch, now: int) -> tuple[Event, ...]:
+    def _advance(self, batch: Batch, now: int) -> Output:
         """Make the transitions whose time has come; what is to be sent follows from the store."""
         if batch.batch_id not in self._batches:
-            return ()
-        batch.follow_clock_back(now)
-        if batch.stage is Stage.BALLOTS and batch.can_close(now):
-            closed = batch.close_voting(now)
-            if closed is not None:
-                batch.endorse_with(self._stored.put_list(batch.batch_id, closed), now=now)
-        batch.expire(now)
+            return Output()
+        batch.advance(self._stored, now=now)
         if batch.outcome is None:
-            return batch.take_news()
+            return Output(events=batch.take_news())
         outcome = self._stored.put_outcome(batch.batch_id, batch.outcome)
-        return (*batch.take_news(), self._end(batch.batch_id, outcome))
+        events = (*batch.take_news(), self._end(batch.batch_id, outcome))
+        return Output(sends=batch.farewell(), events=events)
 
     def _restore(self, identifier: BatchId, now: int) -> Batch:
         """A batch as the store has it, if an aggregator of this task put it there."""
@@ -244,12 +222,10 @@ class Aggregator:
         if request.task_id != self.task.task_id:
             raise InputError("its request is for another task", hint="give each task its own store")
         require_from_aggregator(self.task, request)
-        batch = Batch(self.task, self._public, request, self._patience, self._signer)
+        batch = self._maker.make(request)
         if batch.batch_id != identifier:
             raise InputError("its request is that of another batch; somebody changed it")
-        ballot_list = self._stored.ballot_list(identifier)
-        if ballot_list is not None:
-            batch.endorse_with(ballot_list, now=now)
+        batch.restore(self._stored, now=now)
         return batch
 
     def _end(self, identifier: BatchId, outcome: Outcome) -> Event:
@@ -268,8 +244,29 @@ class Aggregator:
             self.learn(outcome)
 
 
-def _sends(batch: Batch, wanted: frozenset[tuple[int, Step]]) -> tuple[Send, ...]:
+def _sends(batch: Batch, wanted: Wanted) -> tuple[Send, ...]:
     """A message for each who is asked for something, in the order of the teachers."""
     return tuple(
-        Send(teacher=teacher, data=batch.message(step)) for teacher, step in sorted(wanted)
+        Send(teacher=teacher, data=data)
+        for teacher, step in sorted(wanted)
+        for data in batch.messages(teacher, step)
     )
+
+
+def _reminders(batch: Batch) -> tuple[Send, ...]:
+    """The same for all that is still wanted, with what a restarted teacher has forgotten."""
+    return tuple(
+        Send(teacher=teacher, data=data)
+        for teacher, step in sorted(batch.wanted())
+        for data in batch.reminders(teacher, step)
+    )
+
+
+def _batch_maker(
+    task: Task, public: PublicKey | None, patience: Patience, signer: Signer
+) -> BatchMaker:
+    if task.masks is not None:
+        return MaskBatches(task=task, patience=patience, signer=signer)
+    if public is None:
+        raise InputError("the aggregator of a task under paillier needs its public key")
+    return PaillierBatches(task=task, public=public, patience=patience, signer=signer)

@@ -1,94 +1,64 @@
-"""One batch at the aggregator, from its request to its outcome.
+"""One batch at the aggregator, from its request to its outcome: what every cryptosystem shares.
 
-    BALLOTS ──all ballots in, or quorum and patience over──► ENDORSEMENTS ──t of them──► SHARES
-       │                                                        │                            │
-       │ deadline, fewer than                 too few in time   │        t good shares ──► RELEASED
-       │ N - D good ballots                                     ▼                            │
-       └───────────────────────────────────────────────────► ABORTED ◄──too few in time──────┘
+    BALLOTS ──all ballots in, or quorum and patience over──► ENDORSEMENTS ──enough──► ANSWERS
+       │                                                        │                        │
+       │ deadline, fewer than                 too few in time   │       it opens ──► RELEASED
+       │ N - D good ballots                                     ▼                        │
+       └───────────────────────────────────────────────────► ABORTED ◄───too few in time─┘
 
-A list is opened only after t teachers have endorsed it. Decryption shares are tried without proofs
-first; if they do not open, every teacher that gave some is asked to prove them, and only proven
-ones are used from then on.
+A list is opened only after t teachers have endorsed it. with_masks/batch.py and
+with_paillier/batch.py say what ballots, endorsements and answers are, and what happens when a list
+does not open. The aggregator owns a batch and gives it the time.
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Never
+from typing import ClassVar, Never
 
-from dppp.errors import (
-    BallotFault,
-    DecryptionError,
-    PackingError,
-    ProofError,
-    SignatureFault,
-)
-from dppp.paillier.decryption.combination import Decrypted, find_wrong_shares, open_tallies
-from dppp.paillier.decryption.opening import verify_openings
-from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.paillier.encryption import Ciphertext, write_ciphertexts
-from dppp.paillier.keys import PublicKey
-from dppp.paillier.proofs.shares import ShareProof, verify_shares
-from dppp.protocol.ballots import (
-    ReadBallot,
-    check_proofs,
-    read_ballot,
-    statement_of,
-    tally_ballots,
-)
+from dppp.errors import BallotFault, InputError, SignatureFault
+from dppp.protocol.batch_store import StoredBatches
 from dppp.protocol.events import (
     Abort,
-    BallotCounted,
     BatchStatus,
-    EndorsementCounted,
     Event,
-    ListClosed,
     Outcome,
-    SharesCounted,
+    Send,
     Stage,
     TeacherBlamed,
 )
-from dppp.protocol.messages import (
-    Ballot,
-    BallotList,
-    BatchRequest,
-    CertifiedList,
-    Endorsement,
-    Endorser,
-    FromTeacher,
-    ListStatement,
-    ProofRequest,
-    SignedShareProof,
-    SignedShares,
-    batch_id,
-    input_digest,
-    list_hash,
-    share_context,
-    share_lot,
-)
-from dppp.protocol.receipt import QueryDigest, Receipt
-from dppp.protocol.release import make_releases
-from dppp.protocol.signing import Signer, sign, verify_signature
+from dppp.protocol.messages import BatchId, BatchRequest, FromTeacher, batch_id, input_digest
+from dppp.protocol.receipt import QueryDigest
+from dppp.protocol.signing import Signer, verify_signature
 from dppp.protocol.task import Task
-from dppp.protocol.wire import decode, encode
+from dppp.protocol.wire import Message
 
 
 class Step(enum.StrEnum):
-    """What a teacher is asked for."""
+    """What a teacher is asked for. The last six belong to disputes."""
 
+    KEY = "key"
     BALLOT = "ballot"
     ENDORSEMENT = "endorsement"
-    SHARES = "shares"
+    ANSWER = "answer"
     PROOF = "proof"
+    COMPLAINT = "complaint"
+    WITHDRAWAL = "withdrawal"
+    ROOT = "root"
+    SECRET_ROWS = "secret rows"  # noqa: S105 - a name
+    SEED_ROWS = "seed rows"
+
+
+Wanted = frozenset[tuple[int, Step]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """Seconds to wait for teachers.
 
-    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the t teachers
+    `after_quorum`: for the other ballots once there are enough. `first_shares`: for the teachers
     who are asked first to endorse or to open, before all others are asked too. `opening`: for
-    endorsements, and then for decryption shares, at all.
+    endorsements, and then for answers, at all.
     """
 
     after_quorum: int = 2
@@ -97,66 +67,64 @@ class Patience:
 
 
 class Batch:
-    """The state of one batch. The aggregator owns it, and stores what must survive."""
+    """The state of one batch. Each cryptosystem adds its own."""
+
+    kinds: ClassVar[Mapping[str, type[Message]]]
+    """The messages of teachers that are about one batch."""
 
     def __init__(
-        self,
-        task: Task,
-        public: PublicKey,
-        request: BatchRequest,
-        patience: Patience,
-        signer: Signer,
+        self, task: Task, request: BatchRequest, patience: Patience, signer: Signer
     ) -> None:
         self.request = request
         self.query_ids = request.query_ids
-        self.batch_id = batch_id(request.task_id, self.query_ids)
+        self.batch_id: BatchId = batch_id(request.task_id, self.query_ids)
         self.stage = Stage.BALLOTS
         self.faults: dict[int, str] = {}
         self.outcome: Outcome | None = None
-        self.is_proving = False
         self._task = task
-        self._public = public
         self._patience = patience
         self._signer = signer
-        self._ballots: dict[int, ReadBallot] = {}
-        self._size = task.ciphertexts_for(len(self.query_ids))
         self._quorum_since: int | None = None
-        self._ballot_list: BallotList | None = None
-        self._tallies: tuple[Ciphertext, ...] = ()
-        self._statement: ListStatement | None = None
-        self._endorsers: dict[int, Endorser] = {}
-        self._certified: tuple[Endorser, ...] = ()
-        self._shares: dict[int, DecryptionShares] = {}
-        self._proven: set[int] = set()
         self._stage_since = 0
         self._is_asking_all = False
-        self._messages: dict[Step, bytes] = {}
         self._news: list[Event] = []
-
-    @property
-    def voters(self) -> tuple[int, ...]:
-        """Teachers whose ballots are in the list, or have come in so far."""
-        return tuple(sorted(self._ballots))
-
-    @property
-    def endorsers(self) -> tuple[int, ...]:
-        """Teachers whose endorsements have come in."""
-        return tuple(sorted(self._endorsers))
-
-    @property
-    def sharers(self) -> tuple[int, ...]:
-        """Teachers whose decryption shares have come in."""
-        return tuple(sorted(self._shares))
 
     @property
     def status(self) -> BatchStatus:
         """How far it is."""
-        return BatchStatus(
-            stage=self.stage,
-            voters=self.voters,
-            endorsers=self.endorsers,
-            sharers=self.sharers,
-        )
+        raise NotImplementedError
+
+    def wanted(self) -> Wanted:
+        """What is still to be had, and from whom."""
+        raise NotImplementedError
+
+    def message(self, teacher: int, step: Step) -> bytes:
+        """What a teacher is sent who is asked for this; signed by the aggregator."""
+        raise NotImplementedError
+
+    def messages(self, teacher: int, step: Step) -> tuple[bytes, ...]:
+        """What a teacher is sent when it is asked first: that, and what must come before it."""
+        return (self.message(teacher, step),)
+
+    def reminders(self, teacher: int, step: Step) -> tuple[bytes, ...]:
+        """What a teacher is sent that has not answered, and may have forgotten what came before."""
+        return (self.message(teacher, step),)
+
+    def take(self, kind: str, teacher: int, data: bytes, *, now: int) -> None:
+        """Take a message of one of the kinds that the channel says is from this teacher."""
+        raise NotImplementedError
+
+    def advance(self, store: StoredBatches, *, now: int) -> None:
+        """Make the transitions whose time has come; what must survive is stored first."""
+        raise NotImplementedError
+
+    def restore(self, store: StoredBatches, *, now: int) -> None:
+        """Go on from what the store has of this batch."""
+        raise NotImplementedError
+
+    def farewell(self) -> tuple[Send, ...]:
+        """What teachers are told when the batch has ended; nobody answers it."""
+        return ()
 
     def take_news(self) -> tuple[Event, ...]:
         """What happened since this was last asked."""
@@ -164,201 +132,26 @@ class Batch:
         self._news.clear()
         return news
 
-    def wanted(self) -> frozenset[tuple[int, Step]]:
-        """What is still to be had, and from whom."""
-        if self.stage is Stage.BALLOTS:
-            everybody = range(1, self._task.trust.teachers + 1)
-            asked = {(each, Step.BALLOT) for each in set(everybody) - set(self._ballots)}
-        elif self.stage is Stage.ENDORSEMENTS:
-            asked = self._endorsements_wanted()
-        elif self.stage is Stage.SHARES:
-            asked = {(each, Step.SHARES) for each in set(self._endorsers) - set(self._shares)}
-            if self._must_ask_all:
-                asked |= self._endorsements_wanted()
-            if self.is_proving:
-                asked |= {(each, Step.PROOF) for each in set(self._shares) - self._proven}
-        else:
-            asked = set()
-        return frozenset(each for each in asked if each[0] not in self.faults)
-
-    def message(self, step: Step) -> bytes:
-        """What a teacher is sent who is asked for this; signed by the aggregator."""
-        if step not in self._messages:
-            makers: dict[Step, Callable[[], bytes]] = {
-                Step.BALLOT: lambda: encode(self.request),
-                Step.ENDORSEMENT: lambda: encode(self._listed),
-                Step.SHARES: lambda: encode(sign(self._certified_list(), self._signer)),
-                Step.PROOF: lambda: encode(sign(self._proof_request(), self._signer)),
-            }
-            self._messages[step] = makers[step]()
-        return self._messages[step]
-
-    def take_ballot(self, teacher: int, data: bytes, *, now: int) -> None:
-        """Keep a ballot that came from this teacher; a late or second one changes nothing."""
-        if self.stage is not Stage.BALLOTS or teacher in self._ballots or teacher in self.faults:
-            return
-        self._require_signed(decode(data, Ballot), teacher)
-        self._ballots[teacher] = read_ballot(
-            self._task, self._public, data, batch=self.batch_id, size=self._size
-        )
-        self._news.append(
-            BallotCounted(batch=self.batch_id, teacher=teacher, count=len(self._ballots))
-        )
-        if len(self._ballots) >= self._task.trust.ballots_needed and self._quorum_since is None:
-            self._quorum_since = now
-
-    def can_close(self, now: int) -> bool:
-        """Whether there is nothing more to wait for."""
-        answered = len(self._ballots) + len(self.faults)
-        if answered >= self._task.trust.teachers or now >= self.request.deadline:
-            return True
-        since = self._quorum_since
-        return since is not None and now >= since + self._patience.after_quorum
-
-    def close_voting(self, now: int) -> BallotList | None:
-        """The list of all good ballots; None, and an abort at the deadline, if they are too few."""
-        ballots = [self._ballots[teacher] for teacher in self.voters]
-        try:
-            if ballots:
-                check_proofs(self._task, self._public, ballots, self.batch_id)
-        except ProofError as error:
-            for culprit in error.culprits:
-                self.blame(culprit, "its ballot's proof does not hold")
-        if len(self._ballots) >= self._task.trust.ballots_needed:
-            unsigned = BallotList(
-                task_id=self._task.task_id,
-                batch_id=self.batch_id,
-                ballots=tuple(self._ballots[teacher].data for teacher in self.voters),
-            )
-            return sign(unsigned, self._signer)
-        self._quorum_since = None
-        everybody_answered = len(self._ballots) + len(self.faults) >= self._task.trust.teachers
-        if now >= self.request.deadline or everybody_answered:
-            self.abort(
-                f"{len(self._ballots)} good ballots, and {self._task.trust.ballots_needed} are "
-                "needed for enough noise",
-                answered=set(self._ballots),
-            )
-        return None
-
-    def endorse_with(self, ballot_list: BallotList, *, now: int) -> None:
-        """Go on with this list: the one just closed, or the one stored before a restart."""
-        ballots = [
-            read_ballot(self._task, self._public, data, batch=self.batch_id, size=self._size)
-            for data in ballot_list.ballots
-        ]
-        tallied = tally_ballots(self._public, ballots)
-        self._ballot_list = ballot_list
-        self._ballots = {ballot.teacher: ballot for ballot in ballots}
-        self._tallies = tallied.tallies
-        self._statement = statement_of(
-            self._task,
-            batch=self.batch_id,
-            of_list=list_hash(ballot_list),
-            tallies=write_ciphertexts(self._public, tallied.tallies),
-            participants=tallied.participants,
-        )
-        self._enter(Stage.ENDORSEMENTS, now)
-        self._news.append(ListClosed(batch=self.batch_id, count=len(ballots)))
-
-    def take_endorsement(self, teacher: int, data: bytes, *, now: int) -> None:
-        """Keep an endorsement of the list; t of them certify it."""
-        is_time = self.stage in (Stage.ENDORSEMENTS, Stage.SHARES)
-        if not is_time or teacher in self._endorsers or teacher in self.faults:
-            return
-        message = decode(data, Endorsement)
-        self._require_signed(message, teacher)
-        if message.statement != self._said or teacher not in self._ballots:
-            self._refuse_other(teacher)
-        self._endorsers[teacher] = Endorser(teacher=teacher, signature=message.signature)
-        self._news.append(
-            EndorsementCounted(batch=self.batch_id, teacher=teacher, count=len(self._endorsers))
-        )
-        if self.stage is Stage.ENDORSEMENTS and len(self._endorsers) >= self._task.trust.threshold:
-            self._certified = tuple(self._endorsers[each] for each in self.endorsers)
-            self._enter(Stage.SHARES, now)
-
-    def take_shares(self, teacher: int, data: bytes) -> None:
-        """Keep decryption shares of the list; try to open once there are enough."""
-        if self.stage is not Stage.SHARES or teacher in self._shares or teacher in self.faults:
-            return
-        message = decode(data, SignedShares)
-        self._require_about_list(message, teacher)
-        shares = DecryptionShares.from_bytes(self._public, message.shares)
-        expected = (self._public.key_id, teacher, len(self._tallies))
-        if (shares.key_id, shares.index, len(shares.elements)) != expected:
-            raise BallotFault(
-                f"teacher {teacher} sent decryption shares that do not fit; leave them out",
-                culprits=(teacher,),
-            )
-        self._shares[teacher] = shares
-        self._news.append(
-            SharesCounted(batch=self.batch_id, teacher=teacher, count=len(self._shares))
-        )
-        if not self.is_proving and len(self._shares) >= self._public.threshold:
-            self._try_to_open(self._shares)
-
-    def take_proof(self, teacher: int, data: bytes) -> None:
-        """Check the proof of shares that were given; go on with proven ones only."""
-        is_wanted = self.is_proving and teacher in self._shares and teacher not in self._proven
-        if self.stage is not Stage.SHARES or not is_wanted:
-            return
-        message = decode(data, SignedShareProof)
-        self._require_about_list(message, teacher)
-        verify_shares(
-            self._public,
-            self._tallies,
-            self._shares[teacher],
-            ShareProof.from_bytes(self._public, message.proof),
-            context=share_context(self._task.task_id, self.batch_id, message.list_hash),
-        )
-        self._proven.add(teacher)
-        if len(self._proven) >= self._public.threshold:
-            self._try_to_open({each: self._shares[each] for each in self._proven})
-
     def blame(self, teacher: int, reason: str) -> None:
         """Leave a teacher out of this batch from now on, and remember why."""
         if teacher not in self.faults:
             self.faults[teacher] = reason
             self._news.append(TeacherBlamed(batch=self.batch_id, teacher=teacher, reason=reason))
-        self._proven.discard(teacher)
-        self._shares.pop(teacher, None)
-        if self.stage is Stage.BALLOTS:
-            self._ballots.pop(teacher, None)
-
-    def follow_clock_back(self, now: int) -> None:
-        """When the clock was put back, wait from now on, and not until it is where it was."""
-        self._stage_since = min(self._stage_since, now)
-        if self._quorum_since is not None:
-            self._quorum_since = min(self._quorum_since, now)
 
     def ask_all_in_time(self, now: int) -> None:
         """When those who were asked first have had their time, ask every voter."""
         if now >= self._stage_since + self._patience.first_shares:
             self._is_asking_all = True
 
-    def expire(self, now: int) -> None:
-        """Abort a list that has waited long enough for endorsements or shares."""
-        is_waiting = self.stage in (Stage.ENDORSEMENTS, Stage.SHARES)
-        if not is_waiting or now < self._stage_since + self._patience.opening:
-            return
-        if self.stage is Stage.ENDORSEMENTS:
-            good, what = set(self._endorsers) - set(self.faults), "endorsements of the list"
-        else:
-            good = self._proven if self.is_proving else set(self._shares)
-            what = "good decryption shares"
-        reason = f"{len(good)} {what}, and {self._task.trust.threshold} are needed"
-        if unproven := sorted(set(self._shares) - self._proven) if self.is_proving else ():
-            named = ", ".join(map(str, unproven))
-            reason += f"; shares that do not open, and no proof of them, came from teachers {named}"
-        self.abort(reason, answered=good)
-
-    def abort(self, reason: str, *, answered: set[int]) -> None:
+    def abort(self, reason: str, *, answered: set[int], is_refunded: bool = False) -> None:
         """End without a release, saying who was missing and who was at fault."""
         missing = set(range(1, self._task.trust.teachers + 1)) - answered - set(self.faults)
         self.end_with(
             Abort(
-                reason=reason, missing=tuple(sorted(missing)), culprits=tuple(sorted(self.faults))
+                reason=reason,
+                missing=tuple(sorted(missing)),
+                culprits=tuple(sorted(self.faults)),
+                is_refunded=is_refunded,
             )
         )
 
@@ -367,55 +160,33 @@ class Batch:
         self.outcome = outcome
         self.stage = Stage.ABORTED if isinstance(outcome, Abort) else Stage.RELEASED
 
-    @property
-    def _listed(self) -> BallotList:
-        assert self._ballot_list is not None, "there is no list while teachers vote"
-        return self._ballot_list
+    def _follow_clock_back(self, now: int) -> None:
+        """When the clock was put back, wait from now on, and not until it is where it was."""
+        self._stage_since = min(self._stage_since, now)
+        if self._quorum_since is not None:
+            self._quorum_since = min(self._quorum_since, now)
 
-    @property
-    def _said(self) -> ListStatement:
-        assert self._statement is not None, "there is no list while teachers vote"
-        return self._statement
+    def _has_waited_for_ballots(self, ballots: int, now: int) -> bool:
+        """Whether there is nothing more to wait for."""
+        if ballots + len(self.faults) >= self._task.trust.teachers or now >= self.request.deadline:
+            return True
+        since = self._quorum_since
+        return since is not None and now >= since + self._patience.after_quorum
 
-    @property
-    def _must_ask_all(self) -> bool:
-        has_faulty_voter = bool(self.faults.keys() & self._ballots.keys())
-        return self._is_asking_all or self.is_proving or has_faulty_voter
-
-    def _endorsements_wanted(self) -> set[tuple[int, Step]]:
-        """From t voters drawn by hash, or from all."""
-        lots = sorted(self.voters, key=lambda each: share_lot(self._said.list_hash, each))
-        asked = lots if self._must_ask_all else lots[: self._task.trust.threshold]
-        return {(each, Step.ENDORSEMENT) for each in set(asked) - set(self._endorsers)}
-
-    def _certified_list(self) -> CertifiedList:
-        return CertifiedList(
-            task_id=self._task.task_id,
-            batch_id=self.batch_id,
-            list_hash=self._said.list_hash,
-            tallies=write_ciphertexts(self._public, self._tallies),
-            endorsers=self._certified,
-        )
-
-    def _proof_request(self) -> ProofRequest:
-        return ProofRequest(
-            task_id=self._task.task_id,
-            batch_id=self.batch_id,
-            list_hash=self._said.list_hash,
-            tallies=write_ciphertexts(self._public, self._tallies),
-        )
+    def _note_quorum(self, ballots: int, now: int) -> None:
+        if ballots >= self._task.trust.ballots_needed and self._quorum_since is None:
+            self._quorum_since = now
 
     def _enter(self, stage: Stage, now: int) -> None:
         self.stage = stage
         self._stage_since = now
         self._is_asking_all = False
 
-    def _require_about_list(self, message: SignedShares | SignedShareProof, teacher: int) -> None:
-        self._require_signed(message, teacher)
-        expected = (self._task.task_id, self.batch_id, self._said.list_hash)
-        found = (message.task_id, message.batch_id, message.list_hash)
-        if found != expected or teacher not in self._ballots:
-            self._refuse_other(teacher)
+    def _query_digests(self) -> tuple[QueryDigest, ...]:
+        return tuple(
+            QueryDigest(nonce=query.nonce, digest=input_digest(query.input))
+            for query in self.request.queries
+        )
 
     def _require_signed(self, message: FromTeacher, teacher: int) -> None:
         """Before anything in it is held against a teacher: only what it signed is its fault."""
@@ -432,49 +203,16 @@ class Batch:
             culprits=(teacher,),
         )
 
-    def _try_to_open(self, shares: dict[int, DecryptionShares]) -> None:
-        try:
-            decrypted = open_tallies(self._public, self._tallies, list(shares.values()))
-        except DecryptionError:
-            self.is_proving = True
-            return
-        if self.is_proving:
-            self._name_the_unproven([shares[each] for each in decrypted.subset])
-        self._release(decrypted)
 
-    def _name_the_unproven(self, right: list[DecryptionShares]) -> None:
-        """Who sent wrong shares and kept the proof back is named all the same."""
-        unproven = [self._shares[each] for each in self.sharers if each not in self._proven]
-        for culprit in find_wrong_shares(self._public, right, unproven):
-            self.blame(culprit, "its decryption shares are wrong")
+class BatchMaker:
+    """What an aggregator has of a cryptosystem: makes batches, takes what is about none of them."""
 
-    def _release(self, decrypted: Decrypted) -> None:
-        verify_openings(self._public, self._tallies, decrypted.openings)
-        try:
-            answers = make_releases(
-                self._task,
-                self.query_ids,
-                decrypted.plaintexts,
-                ballots=len(self._said.participants),
-                of_list=self._said.list_hash,
-            )
-        except PackingError as error:
-            # Some voter packed an impossible entry; the sum does not say who.
-            reason = f"a ballot was not made by the rules: {error.message}"
-            self.abort(reason, answered=set(self._ballots))
-            return
-        receipt = Receipt(
-            task=encode(self._task),
-            public_key=self._public.to_bytes(),
-            queries=tuple(
-                QueryDigest(nonce=query.nonce, digest=input_digest(query.input))
-                for query in self.request.queries
-            ),
-            list_hash=self._said.list_hash,
-            participants=self._said.participants,
-            tallies=write_ciphertexts(self._public, self._tallies),
-            endorsers=self._certified,
-            openings=tuple(opening.to_bytes(self._public) for opening in decrypted.openings),
-            answers=answers,
-        )
-        self.end_with(receipt)
+    batch_kinds: Mapping[str, type[Message]]
+
+    def make(self, request: BatchRequest) -> Batch:
+        """A batch for this request."""
+        raise NotImplementedError
+
+    def take(self, kind: str, teacher: int, data: bytes) -> None:  # noqa: ARG002
+        """A message that is about no batch."""
+        raise InputError(f"an aggregator has no use for a {kind}")

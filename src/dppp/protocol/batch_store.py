@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from dppp.errors import InputError
+from dppp.hashing import hash_parts
 from dppp.protocol.events import Abort, Outcome
 from dppp.protocol.messages import BallotList, BatchId, BatchRequest
 from dppp.protocol.receipt import Receipt
@@ -29,6 +30,8 @@ class Kind(StrEnum):
     REQUEST = "request"
     LIST = "list"
     OUTCOME = "outcome"
+    ATTEMPT = "attempt"
+    ROSTER = "roster"
 
 
 class BatchStore(Protocol):
@@ -73,16 +76,32 @@ class StoredBatches:
         """Whether a batch was asked for, without reading its rows."""
         return self._store.get(batch, Kind.REQUEST) is not None
 
-    def put_list(self, batch: BatchId, ballot_list: BallotList) -> BallotList:
+    def put_list(self, batch: BatchId, ballot_list: BallotList, *, attempt: int = 1) -> BallotList:
         """Keep a closed list, and return the one that counts: the first."""
         data = encode(ballot_list)
-        stored = self._store.put_once(batch, Kind.LIST, data)
+        stored = self._store.put_once(_key(batch, attempt), Kind.LIST, data)
         return ballot_list if stored == data else decode(stored, BallotList)
 
-    def ballot_list(self, batch: BatchId) -> BallotList | None:
+    def ballot_list(self, batch: BatchId, *, attempt: int = 1) -> BallotList | None:
         """The closed list of a batch."""
-        stored = self._store.get(batch, Kind.LIST)
+        stored = self._store.get(_key(batch, attempt), Kind.LIST)
         return None if stored is None else decode(stored, BallotList)
+
+    def put_attempt(self, batch: BatchId, attempt: int, data: bytes) -> bytes:
+        """Keep how an attempt at a batch begins, and return what counts: the first."""
+        return self._store.put_once(_key(batch, attempt), Kind.ATTEMPT, data)
+
+    def attempt(self, batch: BatchId, attempt: int) -> bytes | None:
+        """How an attempt at a batch begins."""
+        return self._store.get(_key(batch, attempt), Kind.ATTEMPT)
+
+    def put_roster(self, roster_hash: bytes, data: bytes) -> None:
+        """Keep a roster."""
+        self._store.put_once(roster_hash, Kind.ROSTER, data)
+
+    def roster(self, roster_hash: bytes) -> bytes | None:
+        """The roster of this hash."""
+        return self._store.get(roster_hash, Kind.ROSTER)
 
     def has_list(self, batch: BatchId) -> bool:
         """Whether voting was closed, without reading the ballots."""
@@ -108,10 +127,23 @@ class StoredBatches:
 
     def transcript(self, batch: BatchId) -> Transcript | None:
         """The transcript of a released batch: its receipt with the list, neither of them read."""
-        receipt, ballot_list = self.receipt_or_abort(batch), self._store.get(batch, Kind.LIST)
-        if not isinstance(receipt, bytes) or ballot_list is None:
+        receipt = self.receipt_or_abort(batch)
+        if not isinstance(receipt, bytes):
+            return None
+        attempt = 1
+        while self._store.get(_key(batch, attempt + 1), Kind.LIST) is not None:
+            attempt += 1  # what was released is the last attempt
+        ballot_list = self._store.get(_key(batch, attempt), Kind.LIST)
+        if ballot_list is None:
             return None
         return Transcript(receipt=receipt, ballot_list=ballot_list)
+
+
+def _key(batch: BatchId, attempt: int) -> bytes:
+    """Under what an attempt at a batch is kept; the first one under the batch itself."""
+    if attempt == 1:
+        return batch
+    return hash_parts("dppp attempt key 1", (batch, attempt.to_bytes(8, "big")))
 
 
 def _read_outcome(stored: bytes) -> Outcome:

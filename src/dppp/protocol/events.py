@@ -15,15 +15,17 @@ from dppp.protocol.receipt import Receipt
 class Stage(StrEnum):
     """How far a batch is, as everybody says it: the protocol, the gateway and the page.
 
-    A batch is in `BALLOTS`, `ENDORSEMENTS` or `SHARES` while it waits for these, and then in one of
-    the last two. `VOTES` and `TALLY` are moments: the request is out, and the list is closed.
+    A batch is in `BALLOTS`, `ENDORSEMENTS` or `ANSWERS` while it waits for these, in `DISPUTE`
+    while it is found out who broke the rules, and then in one of the last two. `VOTES` and `TALLY`
+    are moments: the request is out, and the list is closed.
     """
 
     VOTES = "votes"
     BALLOTS = "ballots"
     TALLY = "tally"
     ENDORSEMENTS = "endorsements"
-    SHARES = "shares"
+    ANSWERS = "answers"
+    DISPUTE = "dispute"
     RELEASED = "released"
     ABORTED = "aborted"
 
@@ -35,13 +37,17 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abort:
-    """Why a batch has no release, and who was missing or at fault."""
+    """Why a batch has no release, and who was missing or at fault.
+
+    Refunded: t teachers said that they will never open it, so its charge is given back.
+    """
 
     KIND: ClassVar[str] = "abort"
     SIZE_LIMIT: ClassVar[int] = 2**20
     reason: str
     missing: tuple[int, ...] = ()
     culprits: tuple[int, ...] = ()
+    is_refunded: bool = False
 
 
 Outcome = Receipt | Abort
@@ -49,12 +55,12 @@ Outcome = Receipt | Abort
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatus:
-    """How far a batch is: whose ballots, endorsements and decryption shares have been counted."""
+    """How far a batch is: whose ballots, endorsements and answers have been counted."""
 
     stage: Stage
     voters: tuple[int, ...]
     endorsers: tuple[int, ...]
-    sharers: tuple[int, ...]
+    answerers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +102,10 @@ class EndorsementCounted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharesCounted:
-    """A teacher gave its decryption shares of the certified list."""
+class AnswerCounted:
+    """A teacher gave its answer to the certified list."""
 
-    stage: ClassVar[Stage] = Stage.SHARES
+    stage: ClassVar[Stage] = Stage.ANSWERS
     batch: BatchId
     teacher: int
     count: int
@@ -132,8 +138,34 @@ class Aborted:
     abort: Abort
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disputed:
+    """A list does not open, or not in time: the teachers are asked what they know."""
+
+    stage: ClassVar[Stage] = Stage.DISPUTE
+    batch: BatchId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redone:
+    """The batch begins anew without those at fault, at no new charge."""
+
+    stage: ClassVar[Stage] = Stage.VOTES
+    batch: BatchId
+    attempt: int
+
+
 StageEvent = (
-    Started | BallotCounted | ListClosed | EndorsementCounted | SharesCounted | Released | Aborted
+    Started
+    | BallotCounted
+    | ListClosed
+    | EndorsementCounted
+    | AnswerCounted
+    | Disputed
+    | Redone
+    | Released
+    | Aborted
 )
 Event = StageEvent | TeacherBlamed
 

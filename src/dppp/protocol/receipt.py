@@ -5,12 +5,13 @@ tallies of a list, the signatures of t teachers on that list and those tallies, 
 the labels. What a check establishes: t teachers of the task, at least t - C of them honest,
 checked the list of ballots and will open no other of this batch; the counts are exactly what its
 tallies hold; the labels follow from the counts. That each ballot was well made is their word here;
-whoever has the ballots checks it in the transcript (transcript.py).
+whoever has the ballots checks it in the transcript (transcript.py). Under masks no teacher sees the
+tallies: that they are those of the list is the aggregator's word here, and the transcript shows it.
 The task is the receipt's own: whoever makes one up, its teachers and its key, can make a receipt
 that holds. Only the id of the task that one knows of tells these apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -20,7 +21,7 @@ from dppp.hashing import HASH_BYTES
 from dppp.paillier.decryption.opening import Opening, verify_openings
 from dppp.paillier.encryption import Ciphertext, read_ciphertexts
 from dppp.paillier.keys import PublicKey
-from dppp.protocol.ballots import require_complete, statement_of
+from dppp.protocol.lists import require_complete, statement_of
 from dppp.protocol.messages import (
     NONCE_BYTES,
     BatchId,
@@ -36,6 +37,8 @@ from dppp.protocol.release import Release, make_releases
 from dppp.protocol.signing import require_certified
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_masks.messages import Roster
+from dppp.protocol.with_masks.verification import MaskedRun, open_sums, read_roster_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,11 @@ class QueryDigest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """A release, and what it takes to check it without the ballots."""
+    """A release, and what it takes to check it without the ballots.
+
+    Under masks `public_key` is the roster, the tallies are the sums of the blocks, and the openings
+    are the sum of the secrets and the seeds.
+    """
 
     KIND: ClassVar[str] = "receipt"
     SIZE_LIMIT: ClassVar[int] = 2**28
@@ -65,6 +72,7 @@ class Receipt:
     endorsers: tuple[Endorser, ...]
     openings: tuple[bytes, ...] = field(repr=False)
     answers: tuple[Release, ...] = field(repr=False)
+    attempt: int = 1
 
     def to_bytes(self) -> bytes:
         """The canonical encoding."""
@@ -76,7 +84,7 @@ class Verified:
     """What a receipt or a transcript was found to say."""
 
     task: Task
-    public: PublicKey
+    public: PublicKey | Roster
     statement: ListStatement
     endorsers: tuple[int, ...]
     answers: tuple[Release, ...]
@@ -105,19 +113,19 @@ def verify_receipt(
         task = decode(receipt.task, Task)
         _require_task(task, expected_task)
     with checking("key"):
-        public = PublicKey.from_bytes(receipt.public_key, insecure_testing=insecure_testing)
-        task.require_key(public)
+        public = _read_key(task, receipt, insecure_testing=insecure_testing)
     with checking("queries"):
         query_ids = _query_ids(task, receipt)
     with checking("endorsements"):
-        statement = _require_endorsed(task, receipt, batch_id(task.task_id, query_ids))
+        batch = batch_id(task.task_id, query_ids)
+        statement = _require_endorsed(task, receipt, batch, public)
     with checking("opening"):
-        openings = _require_opened(task, public, receipt)
+        sums = _require_opened(task, public, receipt, statement)
     with checking("labels"):
         answers = make_releases(
             task,
             query_ids,
-            [opening.plaintext for opening in openings],
+            sums,
             ballots=len(receipt.participants),
             of_list=receipt.list_hash,
         )
@@ -162,24 +170,57 @@ def _query_ids(task: Task, receipt: Receipt) -> tuple[QueryId, ...]:
     )
 
 
-def _require_endorsed(task: Task, receipt: Receipt, batch: BatchId) -> ListStatement:
+def _read_key(task: Task, receipt: Receipt, *, insecure_testing: bool) -> PublicKey | Roster:
+    """The key of the task, or under masks the roster whose keys sealed the ballots."""
+    if task.masks is not None:
+        return read_roster_of(task, receipt.public_key)
+    public = PublicKey.from_bytes(receipt.public_key, insecure_testing=insecure_testing)
+    task.require_key(public)
+    if receipt.attempt != 1:
+        raise ListFault("under paillier a batch has one attempt")
+    return public
+
+
+def masked_run(task: Task, roster: Roster, receipt: Receipt, batch: BatchId) -> MaskedRun:
+    """The attempt that a receipt under masks is about."""
+    return MaskedRun(
+        task=task,
+        roster=roster,
+        batch_id=batch,
+        attempt=receipt.attempt,
+        counts=len(receipt.queries) * len(task.class_names),
+    )
+
+
+def _require_endorsed(
+    task: Task, receipt: Receipt, batch: BatchId, public: PublicKey | Roster
+) -> ListStatement:
     """Other queries, tallies, participants or another list are not what was endorsed."""
     require_complete(task, receipt.participants)
+    is_masked = isinstance(public, Roster)
     statement = statement_of(
         task,
         batch=batch,
         of_list=receipt.list_hash,
-        tallies=receipt.tallies,
+        tallies=b"" if is_masked else receipt.tallies,
         participants=receipt.participants,
+        key_id=public.hash if isinstance(public, Roster) else None,
     )
     require_certified(task, statement, receipt.endorsers)
     return statement
 
 
-def _require_opened(task: Task, public: PublicKey, receipt: Receipt) -> tuple[Opening, ...]:
+def _require_opened(
+    task: Task, public: PublicKey | Roster, receipt: Receipt, statement: ListStatement
+) -> Sequence[int]:
+    if isinstance(public, Roster):
+        run = masked_run(task, public, receipt, statement.batch_id)
+        return open_sums(run, receipt.tallies, receipt.openings)
     tallies: tuple[Ciphertext, ...] = read_ciphertexts(public, receipt.tallies)
     if len(tallies) != task.ciphertexts_for(len(receipt.queries)):
         raise ListFault("there are more or fewer tallies than these queries take")
     openings = tuple(Opening.from_bytes(public, each) for each in receipt.openings)
     verify_openings(public, tallies, openings)
-    return openings
+    plaintexts = [opening.plaintext for opening in openings]
+    counts = len(task.class_names) * len(receipt.queries)
+    return task.packing.unpack(plaintexts, counts, contributions=len(receipt.participants))

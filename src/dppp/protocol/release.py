@@ -11,8 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gmpy2 import mpz
-
 from dppp.hashing import hash_parts
 from dppp.privacy.noise import Noise
 from dppp.privacy.sampling import sampling_table
@@ -39,19 +37,27 @@ FALSE_ALARM_RATE = 1e-6
 def make_releases(
     task: Task,
     query_ids: Sequence[QueryId],
-    plaintexts: Sequence[mpz],
+    sums: Sequence[int],
     *,
     ballots: int,
     of_list: ListHash,
 ) -> tuple[Release, ...]:
-    """What is released for a batch, from the plaintexts of its tally of `ballots` ballots."""
+    """What is released for a batch, from the opened sums of the entries of `ballots` ballots.
+
+    A sum that no entries can give voids its own label only.
+    """
     classes = len(task.class_names)
-    sums = task.packing.unpack(plaintexts, classes * len(query_ids), contributions=ballots)
+    largest = ballots * task.entry_bound
     offset = ballots_offset(task, ballots)
     answers = []
     for position, identifier in enumerate(query_ids):
-        counts = tuple(each - offset for each in sums[position * classes :][:classes])
-        label = choose_label(counts, of_list, identifier, abstain_below=task.abstain_below)
+        of_query = [int(each) for each in sums[position * classes : (position + 1) * classes]]
+        counts = tuple(each - offset for each in of_query)
+        label = (
+            None
+            if max(of_query) > largest
+            else choose_label(counts, of_list, identifier, abstain_below=task.abstain_below)
+        )
         is_flagged = not is_plausible(task.noise, counts, ballots)
         answers.append(Release(label=label, counts=counts, is_flagged=is_flagged))
     return tuple(answers)

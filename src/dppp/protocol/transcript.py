@@ -11,11 +11,21 @@ from typing import ClassVar
 
 from dppp.errors import ListFault, TranscriptError
 from dppp.paillier.encryption import write_ciphertexts
-from dppp.protocol.ballots import check_list, statement_of
+from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import BallotList, TaskId, list_hash
-from dppp.protocol.receipt import RECEIPT_CHECKS, Receipt, Verified, checking, verify_receipt
+from dppp.protocol.receipt import (
+    RECEIPT_CHECKS,
+    Receipt,
+    Verified,
+    checking,
+    masked_run,
+    verify_receipt,
+)
 from dppp.protocol.signing import require_from_aggregator
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.with_masks.messages import Roster
+from dppp.protocol.with_masks.verification import require_tallies
+from dppp.protocol.with_paillier.ballots import check_list
 
 CHECKS = (*RECEIPT_CHECKS, "ballots")
 """In order: a failure names the first that does not hold."""
@@ -67,7 +77,11 @@ def verify_transcript(
         transcript.receipt, expected_task=expected_task, insecure_testing=insecure_testing
     )
     with checking("ballots"):
-        _require_ballots(verified, decode(transcript.ballot_list, BallotList))
+        _require_ballots(
+            verified,
+            decode(transcript.receipt, Receipt),
+            decode(transcript.ballot_list, BallotList),
+        )
     return replace(verified, checks=CHECKS)
 
 
@@ -83,10 +97,21 @@ def verify_release(
     return verify(data, expected_task=expected_task, insecure_testing=insecure_testing)
 
 
-def _require_ballots(verified: Verified, ballot_list: BallotList) -> None:
-    """The list is the endorsed one, and the endorsed tallies are the products of its ballots."""
+def _require_ballots(verified: Verified, receipt: Receipt, ballot_list: BallotList) -> None:
+    """The list is the endorsed one, and the tallies are the sums or products of its ballots."""
     task, endorsed = verified.task, verified.statement
     require_from_aggregator(task, ballot_list)
+    if isinstance(verified.public, Roster):
+        if (ballot_list.task_id, ballot_list.batch_id) != (task.task_id, endorsed.batch_id):
+            raise ListFault("the ballot list is for another task or batch; refuse it")
+        require_tallies(
+            masked_run(task, verified.public, receipt, endorsed.batch_id),
+            ballot_list.ballots,
+            of_list=endorsed.list_hash,
+            tallies=receipt.tallies,
+            seeds=receipt.openings[1],
+        )
+        return
     size = task.ciphertexts_for(len(verified.answers))
     tallied = check_list(task, verified.public, ballot_list, size=size)
     found = statement_of(

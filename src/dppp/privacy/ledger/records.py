@@ -15,7 +15,7 @@ from typing import Any
 from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES
 from dppp.privacy.ledger.budget import Budget
-from dppp.whole_numbers import keep_whole
+from dppp.whole_numbers import keep_whole, require_whole
 
 FORMAT = 1
 

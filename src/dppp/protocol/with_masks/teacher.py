@@ -24,7 +24,7 @@ from dppp.errors import (
     SumDoesNotFit,
 )
 from dppp.hashing import hash_parts
-from dppp.masks.ballots import HEADER_BYTES, Header, cast, seal_at
+from dppp.masks.ballots import HEADER_BYTES, Header, cast
 from dppp.masks.blame import SealedRow, row_bytes
 from dppp.masks.dealing import Preparation, prepare
 from dppp.masks.opening import require_fits, secret_from_bytes

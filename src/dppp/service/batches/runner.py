@@ -19,6 +19,7 @@ from dppp.errors import Busy, DpppError
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import (
     Aborted,
+    AnswerCounted,
     BallotCounted,
     EndorsementCounted,
     Event,
@@ -26,7 +27,6 @@ from dppp.protocol.events import (
     Output,
     Released,
     Send,
-    SharesCounted,
     StageEvent,
     Started,
     TeacherBlamed,
@@ -220,7 +220,7 @@ class BatchRunner:
                 return replace(found, done=event.count, of=trust.teachers, teacher=event.teacher)
             case ListClosed():
                 return replace(found, done=event.count, of=trust.teachers)
-            case EndorsementCounted() | SharesCounted():
+            case EndorsementCounted() | AnswerCounted():
                 return replace(found, done=event.count, of=trust.threshold, teacher=event.teacher)
             case Aborted():
                 return replace(found, reason=event.abort.reason)

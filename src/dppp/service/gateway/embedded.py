@@ -108,7 +108,7 @@ def embed_gateway(
     runner = BatchRunner(
         aggregator=Aggregator(
             task=parties.task,
-            public=parties.key.public,
+            public=None if parties.key is None else parties.key.public,
             signer=parties.aggregator_signer,
             store=store,
         ),

@@ -125,7 +125,7 @@ class Jobs:
                 "stage": under_way.stage,
                 "ballots": len(under_way.voters),
                 "endorsements": len(under_way.endorsers),
-                "shares": len(under_way.sharers),
+                "answers": len(under_way.answerers),
             }
             return state.model_copy(update=counted)
         return await asyncio.to_thread(self._state_from_store, job, state)

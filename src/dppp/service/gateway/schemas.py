@@ -47,7 +47,7 @@ class BatchState(BaseModel):
     batch: str | None = None
     ballots: int = 0
     endorsements: int = 0
-    shares: int = 0
+    answers: int = 0
     reason: str | None = None
     missing: tuple[int, ...] = ()
     culprits: tuple[int, ...] = ()

@@ -191,7 +191,7 @@ def _words(state: BatchState) -> str:
         Stage.VOTES: "teachers are asked",
         Stage.BALLOTS: f"{state.ballots} ballots",
         Stage.ENDORSEMENTS: f"{state.endorsements} endorsements of the list",
-        Stage.SHARES: f"{state.shares} decryption shares",
+        Stage.ANSWERS: f"{state.answers} answers to the list",
     }
     return words.get(state.stage, str(state.stage))
 

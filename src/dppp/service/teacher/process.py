@@ -13,6 +13,7 @@ from dppp.paillier.blinding_pool import BlindingPool
 from dppp.protocol.signing import signer_of
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
+from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.ceremony.home import Home
@@ -88,12 +89,14 @@ def _teacher(
         yield Teacher(
             index=index,
             task=federation.task,
-            public=federation.public,
-            key_share=home.unsealed_share(federation),
+            keys=PaillierKeys(
+                public=federation.public,
+                key_share=home.unsealed_share(federation),
+                draw_blinding=pool.take,
+            ),
             signer=signer_of(home.signing_key()),
             ledger=ledger,
             predict=predict,
-            draw_blinding=pool.take,
             note=lambda remark: log.warning("model", extra={"reason": remark}),
         )
 

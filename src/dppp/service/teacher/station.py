@@ -155,7 +155,7 @@ class TeacherStation:
             return None
         self._is_ledger_usable = True
         self._metrics.answers.labels(kind).inc()
-        log.info("answered", extra={"message_kind": kind, "bytes": len(answer)})
+        log.info("answered", extra={"message_kind": kind, "bytes": len(answer or b"")})
         if kind == BatchRequest.KIND:
             with suppress(DpppError):  # the answer counts; the next one will say what is wrong
                 self._metrics.queries_left.set(self._teacher.queries_left)

@@ -13,7 +13,8 @@ const WORDS = {
   ballots: (state, task) => `${state.ballots} of ${task.teachers} ballots are in.`,
   tally: () => "The ballots are added up, still encrypted.",
   endorsements: (state, task) => `The list of ballots is checked: ${state.endorsements} of ${task.threshold} teachers signed it.`,
-  shares: (state, task) => `The tally is opened together: ${state.shares} of ${task.threshold} shares.`,
+  answers: (state, task) => `The tally is opened together: ${state.answers} of ${task.threshold} answers.`,
+  dispute: () => "The tally does not open yet: it is found out why.",
 };
 
 export async function startAsk(task, refresh) {

@@ -4,7 +4,7 @@ import { byId, make, setText } from "./dom.js";
 import { gatewayNow } from "./gateway.js";
 import { duration, several } from "./words.js";
 
-const STAGES = ["votes", "ballots", "tally", "endorsements", "shares", "release"];
+const STAGES = ["votes", "ballots", "tally", "endorsements", "answers", "release"];
 const SHOWN = 3;
 let drawnBefore = "";
 
@@ -51,7 +51,7 @@ function stageNode(flight, stage, first) {
   const node = make("li", { "data-stage": stage, "data-state": stageState(flight, name, reached) }, make("b", { text: stage }));
   const words = reached && name !== "votes" ? `+${duration(reached.last - first)}` : "";
   // The share that opens a batch comes together with its release.
-  const done = name === "shares" && flight.stage === "released" ? reached?.of : reached?.done;
+  const done = name === "answers" && flight.stage === "released" ? reached?.of : reached?.done;
   const part = reached?.of ? `${done}/${reached.of}` : "";
   node.append(make("span", { text: part }), make("span", { text: words }));
   return node;
@@ -60,6 +60,6 @@ function stageNode(flight, stage, first) {
 function stageState(flight, name, reached) {
   if (flight.stage === "aborted") return reached ? "done" : "failed";
   if (flight.stage === name && !flight.isOver) return "now";
-  const order = ["votes", "ballots", "tally", "endorsements", "shares", "released"];
+  const order = ["votes", "ballots", "tally", "endorsements", "answers", "released"];
   return order.indexOf(flight.stage) >= order.indexOf(name) ? "done" : "later";
 }

@@ -1,0 +1,357 @@
+"""Who is at fault when a list does not open: by the aggregator, from what teachers show.
+
+    a seal does not open ──► evidence ─► complaint ─► the dealer, or who complained without reason
+    S does not fit ────────► t withdrawals ─► roots ─► one that gives another check block, or none
+                                            ─► sums that the roots do not give: their endorsers show
+                                               their rows ─► a dealer that sealed another row, or an
+                                               endorser that added wrongly, or shows nothing
+    a seed is wrong ───────► rows as they were sealed ─► who gave another row, or the dealer whose
+                                               rows do not give its seed
+
+Everything here is signed or can be computed again, so whoever gets it comes to the same verdict.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dppp.errors import DpppError, PeerFault, message_of
+from dppp.masks.ballots import Header, seal_at
+from dppp.masks.blame import (
+    SealedRow,
+    find_wrong_sums,
+    is_other_row,
+    judge_complaint,
+    read_shown_row,
+    recompute_dealing,
+    row_bytes,
+)
+from dppp.masks.dealing import Dealing
+from dppp.masks.epoch_keys import EpochKey
+from dppp.masks.opening import recover_seeds
+from dppp.masks.sealing import KEY_BYTES, Purpose, ShownSeal
+from dppp.protocol.batch import Step
+from dppp.protocol.events import Disputed
+from dppp.protocol.signing import Signer, sign
+from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_masks.messages import (
+    Complaint,
+    MaskedBallot,
+    Objection,
+    PublishedKey,
+    RootRequest,
+    RowRequest,
+    SealEvidence,
+    ShownRoot,
+    ShownRows,
+    Withdrawal,
+    WithdrawalRequest,
+)
+from dppp.protocol.with_masks.verification import MaskedRun
+
+Culprits = dict[int, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedVerdict:
+    """Who is at fault for wrong seeds, and rows as they were sealed, by teacher and dealer."""
+
+    culprits: Culprits = field(default_factory=dict)
+    rows: dict[tuple[int, int], bytes] = field(default_factory=dict)
+
+
+class Blaming:
+    """What is known in the disputes of one attempt at a batch."""
+
+    def __init__(self, run: MaskedRun, signer: Signer, ballots: Mapping[int, MaskedBallot]) -> None:
+        self.reason = ""
+        self.wrong_seeds: tuple[int, ...] = ()
+        self._run = run
+        self._signer = signer
+        self._ballots = ballots
+        self._members = run.members
+        self._objections: dict[int, list[tuple[int, Purpose]]] = {}
+        self._objected: set[int] = set()
+        self._is_withdrawing = False
+        self._withdrawals: dict[int, bytes] = {}
+        self._endorsed: dict[int, bytes] = {}
+        self._dealings: dict[int, Dealing] = {}
+        self._lied: Culprits = {}
+        self._suspects: tuple[int, ...] | None = None
+        self._cleared: set[int] = set()
+        self._seed_rows: dict[int, dict[int, bytes]] = {}
+        self._asked_seeds_of: tuple[int, ...] = ()
+
+    @property
+    def objectors(self) -> set[int]:
+        """Teachers that found seals which do not open, so that they cannot endorse."""
+        return set(self._objected)
+
+    @property
+    def withdrawals(self) -> tuple[bytes, ...]:
+        """The signed words of those who will never open this attempt."""
+        return tuple(self._withdrawals[each] for each in sorted(self._withdrawals))
+
+    @property
+    def withdrawers(self) -> frozenset[int]:
+        """Those who gave them."""
+        return frozenset(self._withdrawals)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether it is sure that this attempt is never opened."""
+        return len(self._withdrawals) >= self._run.task.trust.threshold
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more can be found out."""
+        if any(self._objections.values()):
+            return False
+        if not self._endorsed or self._lied:
+            return True
+        return self._suspects is not None and set(self._suspects) <= self._cleared
+
+    def news(self) -> Disputed:
+        """That there is a dispute."""
+        return Disputed(batch=self._run.batch_id, reason=self.reason)
+
+    def withdraw(self, endorsed: Mapping[int, bytes], reason: str) -> None:
+        """The list will not open. `endorsed`: sums of rows that did not fit, if that is why."""
+        self._is_withdrawing = True
+        self._endorsed = dict(endorsed)
+        self.reason = reason
+
+    def wanted(self) -> set[tuple[int, Step]]:
+        """What is still to be shown, and by whom."""
+        asked = {(each, Step.COMPLAINT) for each, open_ in self._objections.items() if open_}
+        participants = set(self._ballots)
+        if self._is_withdrawing:
+            asked |= {(each, Step.WITHDRAWAL) for each in participants - set(self._withdrawals)}
+        if self.is_withdrawn and self._endorsed:
+            silent = participants - set(self._dealings) - set(self._lied)
+            asked |= {(each, Step.ROOT) for each in silent}
+            asked |= {
+                (each, Step.SECRET_ROWS) for each in set(self._suspects or ()) - self._cleared
+            }
+        if self.wrong_seeds:
+            missing = set(self._asked_seeds_of) - set(self._seed_rows)
+            asked |= {(each, Step.SEED_ROWS) for each in missing}
+        return asked
+
+    def message(self, teacher: int, step: Step) -> bytes:
+        """What a teacher is sent who is asked for this."""
+        ids: dict[str, Any] = {
+            "task_id": self._run.task.task_id,
+            "batch_id": self._run.batch_id,
+            "attempt": self._run.attempt,
+        }
+        match step:
+            case Step.COMPLAINT:
+                return self._evidence(*self._objections[teacher][0])
+            case Step.WITHDRAWAL:
+                return encode(sign(WithdrawalRequest(**ids), self._signer))
+            case Step.ROOT:
+                asked = RootRequest(**ids, withdrawals=self.withdrawals)
+                return encode(sign(asked, self._signer))
+            case Step.SECRET_ROWS:
+                rows = RowRequest(
+                    **ids,
+                    purpose=int(Purpose.SECRET_ROW),
+                    dealers=tuple(self._ballots),
+                    withdrawals=self.withdrawals,
+                )
+                return encode(sign(rows, self._signer))
+            case _:
+                seeds = RowRequest(**ids, purpose=int(Purpose.SEED_ROW), dealers=self.wrong_seeds)
+                return encode(sign(seeds, self._signer))
+
+    def take(
+        self, message: Objection | Complaint | Withdrawal | ShownRoot | ShownRows, data: bytes
+    ) -> Culprits:
+        """Take what a teacher signed; who is at fault by it."""
+        match message:
+            case Objection():
+                self._take_objection(message)
+            case Complaint():
+                return self._take_complaint(message)
+            case Withdrawal():
+                self._withdrawals.setdefault(message.teacher, data)
+            case ShownRoot():
+                return self._take_root(message)
+            case ShownRows():
+                return self._take_rows(message)
+        return {}
+
+    def judge_sums(self, *, has_waited: bool) -> Culprits:
+        """Who is at fault for a sum that does not fit, as far as it is known now."""
+        if not self._endorsed or not self.is_withdrawn:
+            return {}
+        silent = set(self._ballots) - set(self._dealings) - set(self._lied)
+        if silent and not has_waited:
+            return {}
+        self._lied |= dict.fromkeys(silent, "it did not show the root of its dealing")
+        if self._lied:
+            return dict(self._lied)
+        if self._suspects is None:
+            self._suspects = find_wrong_sums(self._dealings, self._endorsed)
+        if has_waited:
+            for each in set(self._suspects) - self._cleared:
+                self._lied[each] = "it endorsed a sum of rows that it cannot show"
+        return dict(self._lied)
+
+    def ask_for_seeds(self, dealers: Sequence[int], answerers: Sequence[int]) -> None:
+        """These dealers' seeds came out wrong: those who answered show the rows as sealed."""
+        self.wrong_seeds = tuple(sorted({*self.wrong_seeds, *dealers}))
+        self._asked_seeds_of = tuple(sorted({*self._asked_seeds_of, *answerers}))
+
+    def judge_seeds(self, given: Mapping[int, Sequence[bytes]], *, has_waited: bool) -> SeedVerdict:
+        """Who gave another row than was sealed to it, or dealt rows that miss its seed."""
+        silent = set(self._asked_seeds_of) - set(self._seed_rows)
+        if silent and not has_waited:
+            return SeedVerdict()
+        verdict = SeedVerdict()
+        verdict.culprits.update(
+            dict.fromkeys(silent, "it did not show the rows of seeds that it gave")
+        )
+        for dealer in self.wrong_seeds:
+            self._judge_seed(dealer, given, verdict)
+        return verdict
+
+    def _judge_seed(
+        self, dealer: int, given: Mapping[int, Sequence[bytes]], verdict: SeedVerdict
+    ) -> None:
+        place = list(self._ballots).index(dealer)
+        shown = {each: rows[dealer] for each, rows in self._seed_rows.items() if dealer in rows}
+        for teacher, row in shown.items():
+            verdict.rows[teacher, dealer] = row
+            if teacher in given and given[teacher][place] != row:
+                verdict.culprits[teacher] = f"it gave another row of teacher {dealer}'s seed"
+        if len(shown) < self._run.task.parameters.rows_needed:
+            return
+        digest = Header.from_bytes(self._ballots[dealer].header).seed_digest
+        rows = {each: [row] for each, row in shown.items()}
+        if recover_seeds(self._run.task.parameters, rows, [digest])[1]:
+            verdict.culprits[dealer] = "it dealt rows that do not give its seed"
+
+    def _take_objection(self, message: Objection) -> None:
+        if message.teacher in self._objected:
+            return
+        named = [each for each in message.dealers if each in self._ballots]
+        if named:
+            self._objected.add(message.teacher)
+            purpose = Purpose(message.purpose)
+            self._objections[message.teacher] = [(each, purpose) for each in named]
+
+    def _take_complaint(self, message: Complaint) -> Culprits:
+        about = (message.dealer, Purpose(message.purpose))
+        if about not in self._objections.get(message.teacher, []):
+            return {}
+        self._objections[message.teacher].remove(about)
+        culprit = judge_complaint(
+            self._run.task.parameters,
+            self._seal(message.dealer, message.teacher, Purpose(message.purpose)),
+            self._epoch_keys(),
+            pair_secret=message.pair_secret,
+            proof=message.proof,
+        )
+        if culprit == message.dealer:
+            return {culprit: f"its seal for teacher {message.teacher} does not open"}
+        return {culprit: f"it complained about a good seal of teacher {message.dealer}"}
+
+    def _take_root(self, message: ShownRoot) -> Culprits:
+        if not self.is_withdrawn or message.teacher in self._dealings:
+            return {}
+        header = Header.from_bytes(self._ballots[message.teacher].header)
+        try:
+            self._dealings[message.teacher] = recompute_dealing(
+                self._run.task.parameters, self._run.epoch, header, message.root
+            )
+        except PeerFault as fault:
+            self._lied[message.teacher] = message_of(fault)
+        return {}
+
+    def _take_rows(self, message: ShownRows) -> Culprits:
+        purpose = Purpose(message.purpose)
+        try:
+            rows = self._read_rows(message, purpose)
+        except DpppError as error:
+            return {message.teacher: message_of(error)}
+        if purpose is Purpose.SEED_ROW:
+            self._seed_rows.setdefault(message.teacher, {}).update(
+                {dealer: shown.row for dealer, shown in rows.items()}
+            )
+            return {}
+        return self._judge_rows(message.teacher, rows)
+
+    def _judge_rows(self, teacher: int, rows: Mapping[int, ShownSeal]) -> Culprits:
+        """An endorser showed what it added up: then some dealer sealed another row, or it lied."""
+        if (
+            self._suspects is None
+            or teacher not in self._suspects
+            or set(rows) != set(self._ballots)
+        ):
+            return {}
+        self._cleared.add(teacher)
+        liars = {
+            dealer: f"it sealed another row to teacher {teacher} than its root gives"
+            for dealer, shown in rows.items()
+            if is_other_row(
+                self._dealings[dealer], self._seal(dealer, teacher, Purpose.SECRET_ROW), shown
+            )
+        }
+        found = liars or {teacher: "it endorsed another sum than that of its rows"}
+        self._lied |= found
+        return found
+
+    def _read_rows(self, message: ShownRows, purpose: Purpose) -> dict[int, ShownSeal]:
+        length = row_bytes(self._run.task.parameters, purpose)
+        if len(message.rows) != length * len(message.dealers):
+            raise PeerFault("it showed rows of another length", culprits=(message.teacher,))
+        found = {}
+        for place, dealer in enumerate(message.dealers):
+            shown = ShownSeal(
+                tag_key=message.tag_keys[place * KEY_BYTES : (place + 1) * KEY_BYTES],
+                row=message.rows[place * length : (place + 1) * length],
+            )
+            if dealer not in self._ballots:
+                raise PeerFault("it showed a row of a stranger", culprits=(message.teacher,))
+            read_shown_row(self._seal(dealer, message.teacher, purpose), shown)
+            found[dealer] = shown
+        return found
+
+    def _seal(self, dealer: int, recipient: int, purpose: Purpose) -> SealedRow:
+        ballot = self._ballots[dealer]
+        place = self._members.index(recipient)
+        return SealedRow(
+            epoch=self._run.epoch,
+            dealer=dealer,
+            recipient=recipient,
+            purpose=purpose,
+            header=Header.from_bytes(ballot.header),
+            sealed=seal_at(self._seals(ballot, purpose), place, len(self._members)),
+        )
+
+    @staticmethod
+    def _seals(ballot: MaskedBallot, purpose: Purpose) -> bytes:
+        return ballot.secret_seals if purpose is Purpose.SECRET_ROW else ballot.seed_seals
+
+    def _epoch_keys(self) -> dict[int, EpochKey]:
+        published = [decode(each, PublishedKey) for each in self._run.roster.keys]
+        return {
+            each.teacher: EpochKey(teacher=each.teacher, public=each.public) for each in published
+        }
+
+    def _evidence(self, dealer: int, purpose: Purpose) -> bytes:
+        ballot = self._ballots[dealer]
+        unsigned = SealEvidence(
+            task_id=self._run.task.task_id,
+            batch_id=self._run.batch_id,
+            attempt=self._run.attempt,
+            roster_hash=self._run.roster.hash,
+            dealer=dealer,
+            purpose=int(purpose),
+            header=ballot.header,
+            header_signature=ballot.signature,
+            seals=self._seals(ballot, purpose),
+        )
+        return encode(sign(unsigned, self._signer))
