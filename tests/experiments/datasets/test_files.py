@@ -188,7 +188,7 @@ def test_another_file_at_the_same_address_is_refused_and_not_kept(home, files, c
     address, served, cache = home
     file = replace(files[0], homes=(address,))
     served[f"/{file.name}"] = contents[1]
-    with pytest.raises(DatasetUnavailable, match=r"SHA-256 is .*; put it at .*train-images"):
+    with pytest.raises(DatasetUnavailable, match=r"SHA-256 is .*\nhint: put it at .*train-images"):
         find_file(file)
     assert not cache.exists()
 

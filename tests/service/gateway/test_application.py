@@ -171,6 +171,7 @@ def test_past_the_budget_and_past_an_allowance_nothing_is_asked(served: Served) 
     refused = bob.post("/api/batches", json={"rows": [[0.0, 2.0], [0.0, 3.0]]})
     assert refused.status_code == 403
     assert "1 are left for bob" in refused.json()["detail"]
+    assert refused.json()["hint"] == "ask for fewer, or for rows that were released before"
     assert ask(bob, [[0.0, 2.0]])["stage"] == "released"
     alice, left = served.client(), certificate().promise.queries - 3
     ask(alice, [[1.0, float(place)] for place in range(30)])
