@@ -42,7 +42,7 @@ from dppp.protocol.messages import (
     ballot_context,
     list_hash,
 )
-from dppp.protocol.signing import require_certified, sign, signer_of
+from dppp.protocol.signing import require_certified, sign
 from dppp.protocol.task import TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
@@ -164,7 +164,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
         ciphertexts=write_ciphertexts(public, [ciphertext]),
         proof=proof.to_bytes(public),
     )
-    signed = encode(sign(ballot, signer_of(setting.signing_keys[COLLUDER - 1])))
+    signed = encode(sign(ballot, setting.signer(COLLUDER)))
     return parties.list_of(setting, batch, [*honest, signed])
 
 

@@ -47,7 +47,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import ballots_offset
-from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
@@ -64,7 +64,7 @@ def attacker() -> Attacker:
 
 def _signed_by_colluder(setting: Setting, ballot: Ballot) -> bytes:
     mine = replace(ballot, teacher=COLLUDER)
-    return encode(sign(mine, signer_of(setting.signing_keys[COLLUDER - 1])))
+    return encode(sign(mine, setting.signer(COLLUDER)))
 
 
 def _raised(setting: Setting, data: bytes, power: int) -> bytes:
@@ -206,12 +206,7 @@ def _run(attacker: Attacker, colluder: Answer, *, nonce: int = 0) -> Run:
     setting = attacker.setting
     request = request_for(setting, [7], nonce=nonce)
     batch = batch_of(setting, request)
-    aggregator = RecordingAggregator(
-        task=setting.task,
-        public=setting.public,
-        signer=setting.aggregator_signer,
-        store=MemoryBatchStore(),
-    )
+    aggregator = RecordingAggregator(setting, MemoryBatchStore())
     now, asked_for = 0, set()
     sends: list[Send] = list(aggregator.start(request, now=now).sends)
     while (outcome := aggregator.outcome(batch)) is None:
@@ -291,7 +286,7 @@ def _with_changed_share(setting: Setting, data: bytes, change: Callable[[mpz, mp
     changed, length = change(element, modulus), byte_length(modulus)
     tail = changed.to_bytes(max(length, byte_length(changed + 1)), "big")
     forged = replace(message, shares=message.shares[:-length] + tail)
-    return encode(sign(forged, signer_of(setting.signing_keys[COLLUDER - 1])))
+    return encode(sign(forged, setting.signer(COLLUDER)))
 
 
 def test_a_share_times_a_power_of_the_generator_changes_nothing(attacker: Attacker) -> None:

@@ -18,7 +18,6 @@ from tests.protocol.parties import (
 import dppp.protocol.aggregator
 from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.ballots import check_list, read_ballot
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.events import Abort, Aborted, Output, Stage
@@ -287,12 +286,7 @@ def test_whoever_writes_into_the_store_asks_nothing_in_the_aggregators_name(
         """How many teachers are asked, or why nobody is."""
         store = MemoryBatchStore()
         store.put_once(under, Kind.REQUEST, encode(request))
-        aggregator = Aggregator(
-            task=setting.task,
-            public=setting.public,
-            signer=setting.aggregator_signer,
-            store=store,
-        )
+        aggregator = setting.aggregator(store)
         output = aggregator.adopt(under, now=NOW)
         outcome = aggregator.outcome(under)
         if outcome is None:

@@ -33,9 +33,7 @@ def attacker() -> Attacker:
 
 def _new_aggregator(attacker: Attacker, store: MemoryBatchStore) -> Aggregator:
     setting = attacker.setting
-    return Aggregator(
-        task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-    )
+    return setting.aggregator(store)
 
 
 def _run(attacker: Attacker, aggregator: Aggregator, now: int = 0) -> BatchId:
