@@ -6,6 +6,7 @@ any refusal is a fault of the role under test.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -80,7 +81,9 @@ class Wire:
     def hear(self, teacher: int, data: bytes) -> None:
         """A message from a teacher: ballot, endorsement and shares are the same bytes for ever."""
         kind = kind_of(data)
-        kinds = {each.KIND: each for each in (Ballot, Endorsement, SignedShares)}
+        kinds: dict[str, type[Ballot | Endorsement | SignedShares]] = {
+            each.KIND: each for each in (Ballot, Endorsement, SignedShares)
+        }
         message = decode(data, kinds[kind])
         assert message.teacher == teacher
         first = self.said.setdefault((kind, message.batch_id, teacher), data)
@@ -275,7 +278,7 @@ class _AggregatorRun:
     setting: Setting
     aggregator: UnderTest
     teachers: dict[int, Teacher]
-    stores: dict[int, LedgerStore]
+    stores: Mapping[int, LedgerStore]
     wire: Wire
     on_the_way: deque[Send] = field(default_factory=deque)
 
@@ -347,7 +350,9 @@ def identify(request: BatchRequest) -> BatchId:
     return batch_id(request.task_id, ids)
 
 
-def check_release(setting: Setting, released: Transcript, stores: dict[int, LedgerStore]) -> None:
+def check_release(
+    setting: Setting, released: Transcript, stores: Mapping[int, LedgerStore]
+) -> None:
     """Checks by itself, and every teacher in it had charged the batch before it could exist."""
     verify_receipt(released.receipt, insecure_testing=True)
     verify_transcript(encode(released), insecure_testing=True)
@@ -363,7 +368,10 @@ def check_release(setting: Setting, released: Transcript, stores: dict[int, Ledg
 
 def assert_one_charge_per_query(store: LedgerStore) -> int:
     """Of the whole chain, which is checked on the way; the number of queries charged."""
-    book, queries, endorsed, answered = Book(), [], [], []
+    book = Book()
+    queries: list[bytes] = []
+    endorsed: list[bytes] = []
+    answered: list[bytes] = []
     with store.transaction() as transaction:
         for entry in transaction.read_entries(0):
             match book.apply(entry):

@@ -31,6 +31,7 @@ from tests.crash.roles import UNDER_TEST
 from tests.crash.runs import run_with_aggregator_killed, run_with_teacher_killed
 from tests.crash.setting import BATCHES, crash_setting
 from tests.left_out import IS_SOAK, leave_out, need_program, only_in_soak
+from tests.small_federation import Setting
 
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
@@ -39,7 +40,10 @@ from dppp.service.stores.ledgers import create_ledger, open_ledger
 PLACES_IN_CI = 24
 PAIRS_IN_SOAK = 400
 Say = Callable[[str, object], None]
-RUNS = {"teacher": run_with_teacher_killed, "aggregator": run_with_aggregator_killed}
+RUNS: dict[str, Callable[[Setting, UnderTest], Sequence[object]]] = {
+    "teacher": run_with_teacher_killed,
+    "aggregator": run_with_aggregator_killed,
+}
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from dppp.privacy.ledger.records import Charge, Digest, ServedList, decode_recor
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
-from dppp.protocol.events import Abort
+from dppp.protocol.events import Abort, Output
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
     Ballot,
@@ -243,7 +243,7 @@ class Samples:
                 Decoder(
                     f"aggregator, {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind: self.aggregator_before(kind).receive(1, data, now=NOW),
+                    functools.partial(self._tell_aggregator, kind),
                 )
                 for kind in TO_AGGREGATORS
             ),
@@ -251,15 +251,12 @@ class Samples:
 
     def _roles_to_colluders(self) -> tuple[Decoder, ...]:
         """What is read only of a message that is signed: the sender signs what was damaged."""
-        aggregator, teacher = self.setting.aggregator_signer, self.setting.signer(1)
         return (
             *(
                 Decoder(
                     f"teacher, signed {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind, step=step: self._teacher_before(step).handle(
-                        _signed_again(data, kind, aggregator), now=NOW
-                    ),
+                    functools.partial(self._tell_teacher_signed, step, kind),
                 )
                 for step, kind in enumerate(TO_TEACHERS)
             ),
@@ -267,13 +264,21 @@ class Samples:
                 Decoder(
                     f"aggregator, signed {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind: self.aggregator_before(kind).receive(
-                        1, _signed_again(data, kind, teacher), now=NOW
-                    ),
+                    functools.partial(self._tell_aggregator_signed, kind),
                 )
                 for kind in TO_AGGREGATORS
             ),
         )
+
+    def _tell_aggregator(self, kind: type[FromTeacher], data: bytes) -> Output:
+        return self.aggregator_before(kind).receive(1, data, now=NOW)
+
+    def _tell_aggregator_signed(self, kind: type[FromTeacher], data: bytes) -> Output:
+        return self._tell_aggregator(kind, _signed_again(data, kind, self.setting.signer(1)))
+
+    def _tell_teacher_signed(self, step: int, kind: type[FromAggregator], data: bytes) -> bytes:
+        signed = _signed_again(data, kind, self.setting.aggregator_signer)
+        return self._teacher_before(step).handle(signed, now=NOW)
 
     def _teacher_before(self, step: int) -> Teacher:
         """Teacher 1 as it was before it voted, endorsed, answered or proved."""

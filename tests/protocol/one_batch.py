@@ -65,7 +65,7 @@ class OneBatch:
         return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
 
     def signed(self, message: Ballot | Endorsement | SignedShares, *, by: int) -> bytes:
-        return encode(sign(message, self.setting.signer(by)))
+        return encode(sign(message, self.setting.signer(by)))  # type: ignore[type-var]
 
     @property
     def faults(self) -> dict[int, str]:

@@ -112,10 +112,14 @@ class RecordedRandomness:
         """Every draw of `size` noise shares, shifted to be non-negative as in a ballot."""
         table = sampling_table(task.noise)
         return [
-            tuple((table.draw(size, lambda _, data=data: data) - table.lowest).tolist())
+            tuple((table.draw(size, _again(data)) - table.lowest).tolist())
             for data in self._drawn
             if len(data) == 16 * size
         ]
+
+
+def _again(data: bytes) -> RandomSource:
+    return lambda _: data
 
 
 def label_of(teacher: int, value: float) -> int:

@@ -19,11 +19,11 @@ class FullDisk(MemoryBatchStore):
         self.kind: str | None = kind
         self.puts = 0
 
-    def put_once(self, batch: BatchId, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         self.puts += 1
         if kind == self.kind:
             raise OSError("no space left on device")
-        return super().put_once(batch, kind, data)
+        return super().put_once(key, kind, data)
 
 
 @pytest.fixture
