@@ -1,5 +1,6 @@
 """A page under a flood of events, and what it then takes."""
 
+import functools
 import itertools
 import threading
 import time
@@ -51,7 +52,7 @@ def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], i
         begin = time.monotonic()
         while not stop.is_set():
             several = list(itertools.islice(events, AT_ONCE))
-            shown.in_its_loop(lambda several=several: tell(several))
+            shown.in_its_loop(functools.partial(tell, several))
             told += AT_ONCE
             time.sleep(max(0, begin + told / events_a_second - time.monotonic()))
 

@@ -1,5 +1,6 @@
 """A batch at the aggregator: what comes too late, when voting ends, and whom it asks to open."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -52,12 +53,12 @@ def bad_ballot(running: OneBatch, teacher: int) -> bytes:
     return cast_anything(running.setting, teacher, running.batch, plaintexts, source=source)
 
 
-def served(sends: list[Send]) -> BallotList:
+def served(sends: Sequence[Send]) -> BallotList:
     (data,) = {send.data for send in sends}
     return decode(data, BallotList)
 
 
-def asked(sends: list[Send], kind: str = BallotList.KIND) -> tuple[int, ...]:
+def asked(sends: Sequence[Send], kind: str = BallotList.KIND) -> tuple[int, ...]:
     return tuple(send.teacher for send in sends if kind_of(send.data) == kind)
 
 

@@ -98,9 +98,7 @@ def test_a_stored_list_that_somebody_changed_ends_its_batch() -> None:
 
     def fresh() -> Aggregator:
         setting = running.setting
-        return Aggregator(
-            task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-        )
+        return setting.aggregator(store)
 
     (ended,) = fresh().start(request, now=NOW).events
     assert isinstance(ended, Aborted)
@@ -116,9 +114,7 @@ def test_what_is_unfinished_is_found_and_what_has_ended_is_known() -> None:
     setting = running.setting
 
     def fresh() -> Aggregator:
-        return Aggregator(
-            task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-        )
+        return setting.aggregator(store)
 
     first = fresh()
     done = request_for(setting, [1], nonce=1, deadline=DEADLINE)

@@ -23,7 +23,7 @@ from dppp.protocol.messages import (
     FromAggregator,
     ProofRequest,
 )
-from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
 
 _SEEN_AS = {ProofRequest.KIND: CertifiedList.KIND}
@@ -91,7 +91,7 @@ class ForgingBroker:
         if forge.how == "signature of another":
             return replace(message, signature=signature)
         another = victim % len(self._setting.everybody)
-        return sign(message, signer_of(self._setting.signing_keys[another]))
+        return sign(message, self._setting.signer(another + 1))  # type: ignore[type-var]
 
 
 def _without_one(ballot_list: BallotList, victim: int) -> tuple[bytes, ...]:

@@ -152,7 +152,7 @@ def home(tmp_path, monkeypatch):
     """A web server on loopback that serves what is put into a mapping, and an empty cache."""
     monkeypatch.delenv("DPPP_DATA", raising=False)
     monkeypatch.setenv("DPPP_CACHE", str(tmp_path / "cache"))
-    served = {}
+    served: dict[str, bytes] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

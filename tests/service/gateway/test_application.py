@@ -279,7 +279,7 @@ def test_bytes_that_are_no_json_or_no_finite_number_are_refused(served: Served, 
     ids=["none", "wrong", "its hash", "shortened", "umlaut"],  # the same for all workers of xdist
 )
 def test_without_a_right_token_nothing_is_told(served: Served, token: str) -> None:
-    headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+    headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
     with httpx.Client(base_url=served.address, headers=headers) as client:
         for path in (
             "task",
