@@ -25,13 +25,13 @@ from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore, MemoryStore
-from dppp.privacy.sampling import RandomSource
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, MemoryBatchStore
 from dppp.protocol.signing import Signer, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
+from dppp.randomness import RandomSource
 
 kept_certificate = functools.cache(calibrate)
 """A calibration, worked out once per process for the same arguments."""
