@@ -1,4 +1,4 @@
-"""Property tests: the same examples in every run of `make test`, more and new ones in `make soak`."""
+"""Property tests: the same examples in every `make test`, more and new ones in `make soak`."""
 
 import os
 import subprocess

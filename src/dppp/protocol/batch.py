@@ -288,7 +288,7 @@ class Batch:
         expected = (self._public.key_id, teacher, len(self._tallies))
         if (shares.key_id, shares.index, len(shares.elements)) != expected:
             raise BallotFault(
-                f"teacher {teacher} sent decryption shares that do not fit; leave them out",
+                f"teacher {teacher} sent decryption shares that do not fit",
                 culprits=(teacher,),
             )
         self._shares[teacher] = shares
@@ -420,15 +420,13 @@ class Batch:
     def _require_signed(self, message: FromTeacher, teacher: int) -> None:
         """Before anything in it is held against a teacher: only what it signed is its fault."""
         if message.teacher != teacher:
-            raise SignatureFault(
-                f"a {message.KIND} of another came from teacher {teacher}; drop it"
-            )
+            raise SignatureFault(f"a {message.KIND} of another came from teacher {teacher}")
         verify_signature(self._task, message)
 
     @staticmethod
     def _refuse_other(teacher: int) -> Never:
         raise BallotFault(
-            f"teacher {teacher} answered about another list, or without a ballot; leave it out",
+            f"teacher {teacher} answered about another list, or without a ballot",
             culprits=(teacher,),
         )
 
