@@ -34,7 +34,15 @@ class PostgresServer:
         self._folder = Path(tempfile.mkdtemp(prefix="dppp-postgres-", dir="/tmp"))
         os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
-        initdb = [self._programs / "initdb", "-U", "dppp", "-A", "trust", "-N", "-k"]
+        initdb: list[str | Path] = [
+            self._programs / "initdb",
+            "-U",
+            "dppp",
+            "-A",
+            "trust",
+            "-N",
+            "-k",
+        ]
         self._run([*initdb, "-E", "UTF8", "--no-locale", "-D", self.data]).communicate()
         with (self.data / "postgresql.conf").open("a") as file:
             file.write("listen_addresses = ''\nmax_connections = 40\nshared_buffers = 16MB\n")
@@ -75,8 +83,8 @@ class PostgresServer:
     @contextlib.contextmanager
     def connect(self) -> Iterator[psycopg.Connection]:
         """As somebody who owns everything."""
-        place = {"host": str(self._folder), "user": "dppp", "dbname": "postgres"}
-        with contextlib.closing(psycopg.connect(**place, autocommit=True)) as connection:
+        place = f"host={self._folder} user=dppp dbname=postgres"
+        with contextlib.closing(psycopg.connect(place, autocommit=True)) as connection:
             yield connection
 
     def _is_ready(self) -> bool:

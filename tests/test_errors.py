@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 
+import dppp
 from dppp import errors
 from dppp.errors import (
     BatchAborted,
@@ -72,6 +73,12 @@ def test_an_exception_comes_back_from_another_process() -> None:
         error = pool.submit(raise_in_another_process).exception()
     assert isinstance(error, PackingError)
     assert (error.slot, error.hint) == (4, "mend it")
+
+
+@pytest.mark.parametrize("kind", [DpppError, *KINDS, BatchAborted, TranscriptError])
+def test_the_python_interface_has_the_exceptions_that_it_raises(kind: type[DpppError]) -> None:
+    assert getattr(dppp, kind.__name__) is kind
+    assert kind.__name__ in dir(dppp)
 
 
 def test_the_hint_is_on_the_line_after_the_message() -> None:

@@ -1,13 +1,29 @@
 """Distributed privacy-preserving prediction.
 
-The names below are the Python interface; each is loaded when first used, so that `import dppp` is
-instant.
+The names below are the Python interface, with the exceptions that it raises; each is loaded when
+first used, so that `import dppp` is instant.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dppp.errors import BatchAborted as BatchAborted
+    from dppp.errors import BudgetExceeded as BudgetExceeded
+    from dppp.errors import DpppError as DpppError
+    from dppp.errors import InputError as InputError
+    from dppp.errors import KeyMaterialError as KeyMaterialError
+    from dppp.errors import LedgerError as LedgerError
+    from dppp.errors import MissingExtraError as MissingExtraError
+    from dppp.errors import PeerFault as PeerFault
+    from dppp.errors import QueriesExhausted as QueriesExhausted
+    from dppp.errors import Refusal as Refusal
+    from dppp.errors import TaskError as TaskError
+    from dppp.errors import TranscriptError as TranscriptError
+    from dppp.errors import Unavailable as Unavailable
+    from dppp.errors import UncertifiedError as UncertifiedError
+    from dppp.errors import WeakModulusWarning as WeakModulusWarning
+    from dppp.errors import WireError as WireError
     from dppp.federation import Federation as Federation
     from dppp.federation import create_federation as create_federation
     from dppp.federation import in_process as in_process
@@ -32,23 +48,39 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Aggregator": "dppp.protocol.aggregator",
+    "BatchAborted": "dppp.errors",
     "Binomial": "dppp.privacy.noise",
+    "BudgetExceeded": "dppp.errors",
     "Certificate": "dppp.privacy.certificate",
     "DiscreteGaussian": "dppp.privacy.noise",
+    "DpppError": "dppp.errors",
     "Federation": "dppp.federation",
+    "InputError": "dppp.errors",
+    "KeyMaterialError": "dppp.errors",
+    "LedgerError": "dppp.errors",
+    "MissingExtraError": "dppp.errors",
+    "PeerFault": "dppp.errors",
     "Polya": "dppp.privacy.noise",
     "PrivateVotingClassifier": "dppp.learning.estimator",
+    "QueriesExhausted": "dppp.errors",
+    "Refusal": "dppp.errors",
     "Skellam": "dppp.privacy.noise",
     "Spending": "dppp.privacy.accounting",
     "StudentClassifier": "dppp.learning.student",
     "Task": "dppp.protocol.task",
+    "TaskError": "dppp.errors",
     "Teacher": "dppp.protocol.teacher",
+    "TranscriptError": "dppp.errors",
     "Trust": "dppp.privacy.trust",
+    "Unavailable": "dppp.errors",
+    "UncertifiedError": "dppp.errors",
+    "WeakModulusWarning": "dppp.errors",
+    "WireError": "dppp.errors",
     "account": "dppp.privacy.accounting",
     "calibrate": "dppp.privacy.calibration",
+    "create_federation": "dppp.federation",
     "delta_at": "dppp.privacy.divergence",
     "in_process": "dppp.federation",
-    "create_federation": "dppp.federation",
     "verify_transcript": "dppp.protocol.transcript",
 }
 

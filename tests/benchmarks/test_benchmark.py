@@ -11,6 +11,7 @@ from dppp.benchmarks.report import run_benchmark
 from dppp.benchmarks.steps import plot_steps
 from dppp.benchmarks.workload import Workload
 from dppp.errors import DpppError, InputError
+from dppp.paillier.encryption import add_ballots
 
 SMALL = Workload(teachers=5, classes=3, modulus_bits=512, s=2, labels=9, slot_bits=12)
 
@@ -77,7 +78,7 @@ def test_the_steps_go_from_the_paper_to_s_4_and_can_be_plotted(
 
 
 def test_a_wrong_sum_stops_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = whole_run.add_ballots
+    honest = add_ballots
     monkeypatch.setattr(
         whole_run, "add_ballots", lambda public, ballots: honest(public, ballots[1:])
     )

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.cli.commands import assert_refused, json_of, run_dppp
-from tests.protocol import small
+from tests.small_federation import dealt_key
 
 from dppp.protocol.messages import TaskId
 from dppp.service.ceremony.share_envelope import seal_to
 
 SEALED = seal_to(
     X25519PrivateKey.generate().public_key().public_bytes_raw(),
-    small.dealt(3, 2).shares[1],
+    dealt_key(3, 2).shares[1],
     TaskId(b"t" * 32),
 )
 
@@ -32,7 +32,7 @@ def test_a_share_says_whose_it_is_without_being_opened(tmp_path: Path) -> None:
         (b"-----BEGIN RSA PRIVATE KEY-----", "not a share from `dppp keys deal`"),
         (b"", "not a share from `dppp keys deal`"),
         (SEALED.replace(b" 2\n", b" 1\n", 1), "before 0.2.0"),
-        (small.dealt(3, 2).public.to_bytes(), "not a share from `dppp keys deal`"),
+        (dealt_key(3, 2).public.to_bytes(), "not a share from `dppp keys deal`"),
         (None, "cannot read"),
     ],
     ids=["cut", "foreign", "empty", "of version 1", "a public key", "missing"],

@@ -154,6 +154,7 @@ def test_past_the_allowance_nothing_is_begun(served: Served, table: Path) -> Non
     refused = run_dppp(command(served, table, token=BOB))  # who may ask three
     assert refused.returncode == 1
     assert "3 are left for bob" in refused.stderr
+    assert "\nhint: ask for fewer" in refused.stderr
     assert spent(served) == 0
     assert not table.with_name("labels.csv.parts").exists()
 

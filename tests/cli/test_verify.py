@@ -3,8 +3,13 @@ from pathlib import Path
 from tests.cli.commands import assert_refused, run_dppp
 from tests.protocol.small import federation, rows, small
 
-from dppp.federation import create_federation
+from dppp.federation import Outcome, create_federation
 from dppp.privacy.calibration import calibrate
+
+
+def transcript_of(outcome: Outcome) -> bytes:
+    assert outcome.transcript is not None
+    return outcome.transcript.to_bytes()
 
 
 def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path: Path) -> None:
@@ -17,7 +22,7 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
         models=[lambda inputs: [1] * len(inputs)] * 3,
         s=1,
     )
-    transcript = federation(parties).ask([[0.5], [1.5]]).transcript.to_bytes()
+    transcript = transcript_of(federation(parties).ask([[0.5], [1.5]]))
     path = tmp_path / "transcript"
     path.write_bytes(transcript)
     shown = run_dppp(f"verify {path}")
@@ -41,5 +46,5 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     assert_refused(2, "cannot read", run_dppp(f"verify {tmp_path / 'missing'}"))
     path = tmp_path / "short"
-    path.write_bytes(federation(small()).ask(rows(1)).transcript.to_bytes())
+    path.write_bytes(transcript_of(federation(small()).ask(rows(1))))
     assert_refused(1, "check of the key", run_dppp(f"verify {path}"))

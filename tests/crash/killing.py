@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.crash.nursery import GO
+from tests.crash.setting import crash_setting
 
 CALLS = (
     "write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,sync_file_range,sendto,sendmsg,"
@@ -71,9 +72,9 @@ def has_strace() -> bool:
 class Nursery:
     """The process that makes processes under test; one at a time."""
 
-    def __init__(self, world: Path, sockets: Path) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "tests.crash.nursery", str(world)],
+    def __init__(self, sockets: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.nursery"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -81,7 +82,7 @@ class Nursery:
         )
         self._sockets = sockets
         self._made = 0
-        assert self._hear() == "ready"
+        assert self._hear() == crash_setting().task.task_id.hex()
 
     def make(self, role: str, folder: Path) -> tuple[int, Connection]:
         """A process that waits for "go", and the channel to it."""
@@ -245,8 +246,8 @@ def _open(stream: IO[str] | None) -> IO[str]:
 
 
 @contextmanager
-def nursery(world: Path, sockets: Path) -> Iterator[Nursery]:
-    made = Nursery(world, sockets)
+def nursery(sockets: Path) -> Iterator[Nursery]:
+    made = Nursery(sockets)
     try:
         yield made
     finally:

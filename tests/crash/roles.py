@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.crash.world import NOW, World
+from tests.crash.setting import NOW, teacher_of
+from tests.small_federation import Setting
 
 from dppp.errors import DpppError
 from dppp.protocol.aggregator import Aggregator
@@ -44,19 +45,17 @@ def read_send(frame: bytes) -> Send:
     return Send(teacher=int.from_bytes(frame[1:3], "big"), data=frame[3:])
 
 
-def run_teacher(world: World, folder: Path, channel: Connection) -> None:
-    name = world.task.teachers[UNDER_TEST - 1].name
+def run_teacher(setting: Setting, folder: Path, channel: Connection) -> None:
+    name = setting.name(UNDER_TEST)
     with open_ledger(folder / "ledger", teacher=name, head_path=folder / "head") as ledger:
         ledger.check()
-        teacher = world.teacher(UNDER_TEST, ledger)
+        teacher = teacher_of(setting, UNDER_TEST, ledger)
         _serve(channel, lambda data: [MESSAGE + teacher.handle(data, now=NOW)])
 
 
-def run_aggregator(world: World, folder: Path, channel: Connection) -> None:
+def run_aggregator(setting: Setting, folder: Path, channel: Connection) -> None:
     store = SqliteBatchStore(folder / "batches")
-    aggregator = Aggregator(
-        task=world.task, public=world.public, signer=world.aggregator_signer, store=store
-    )
+    aggregator = setting.aggregator(store)
     for batch in aggregator.unfinished():
         for send in aggregator.adopt(batch, now=NOW).sends:
             channel.send_bytes(send_frame(send))

@@ -6,6 +6,7 @@ any refusal is a fault of the role under test.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -23,9 +24,17 @@ from tests.crash.roles import (
     read_send,
     request_frame,
 )
-from tests.crash.world import BATCHES, NOW, QUERIES_PER_BATCH, TEACHERS, World
+from tests.crash.setting import (
+    BATCHES,
+    NOW,
+    QUERIES_PER_BATCH,
+    TEACHERS,
+    request_of,
+    teacher_of,
+)
+from tests.protocol.parties import certified_list_of, endorsed_by, list_of
+from tests.small_federation import Setting
 
-from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
 from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import Charge, EndorsedList, GivenAnswer
@@ -33,7 +42,6 @@ from dppp.privacy.ledger.store import LedgerStore, MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Abort, Send
-from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -41,7 +49,6 @@ from dppp.protocol.messages import (
     BatchRequest,
     CertifiedList,
     Endorsement,
-    Endorser,
     ListHash,
     SignedShares,
     batch_id,
@@ -49,7 +56,6 @@ from dppp.protocol.messages import (
     query_id,
 )
 from dppp.protocol.receipt import Receipt, verify_receipt
-from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import decode, encode, kind_of
@@ -75,7 +81,9 @@ class Wire:
     def hear(self, teacher: int, data: bytes) -> None:
         """A message from a teacher: ballot, endorsement and shares are the same bytes for ever."""
         kind = kind_of(data)
-        kinds = {each.KIND: each for each in (Ballot, Endorsement, SignedShares)}
+        kinds: dict[str, type[Ballot | Endorsement | SignedShares]] = {
+            each.KIND: each for each in (Ballot, Endorsement, SignedShares)
+        }
         message = decode(data, kinds[kind])
         assert message.teacher == teacher
         first = self.said.setdefault((kind, message.batch_id, teacher), data)
@@ -116,29 +124,24 @@ class Wire:
         assert first == send.data, f"the aggregator sent two different {kind}s for one batch"
 
 
-def run_with_teacher_killed(world: World, teacher: UnderTest) -> list[Receipt | Abort]:
+def run_with_teacher_killed(setting: Setting, teacher: UnderTest) -> list[Receipt | Abort]:
     """Teacher 1 is the process; the aggregator and the other teachers are here."""
-    aggregator = Aggregator(
-        task=world.task,
-        public=world.public,
-        signer=world.aggregator_signer,
-        store=MemoryBatchStore(),
-    )
-    others = _teachers_here(world, set(range(1, TEACHERS + 1)) - {UNDER_TEST})
-    run = _TeacherRun(world, teacher, aggregator, others, Wire(world.public.threshold))
+    aggregator = setting.aggregator(MemoryBatchStore())
+    others = _teachers_here(setting, set(range(1, TEACHERS + 1)) - {UNDER_TEST})
+    run = _TeacherRun(setting, teacher, aggregator, others, Wire(setting.task.trust.threshold))
     run.come_back()
-    outcomes = [run.ask(world.request(number)) for number in range(BATCHES)]
+    outcomes = [run.ask(request_of(setting, number)) for number in range(BATCHES)]
     for kind in ASKED:  # all again: the same answers as before
         for number in range(BATCHES):
-            run.repeat(run.wire.said[kind, identify(world.request(number)), 0])
+            run.repeat(run.wire.said[kind, identify(request_of(setting, number)), 0])
     teacher.leave()
-    check_ledger_file(world, teacher.folder, aggregator)
+    check_ledger_file(setting, teacher.folder, aggregator)
     return outcomes
 
 
 @dataclass
 class _TeacherRun:
-    world: World
+    setting: Setting
     teacher: UnderTest
     aggregator: Aggregator
     others: dict[int, Teacher]
@@ -169,16 +172,16 @@ class _TeacherRun:
         """
         self.teacher.live()
         while not self.teacher.is_alive:
-            check_ledger_file(self.world, self.teacher.folder, self.aggregator)
+            check_ledger_file(self.setting, self.teacher.folder, self.aggregator)
             self.teacher.live()
         for (kind, _, _), data in list(self.wire.said.items()):
             if kind == BallotList.KIND:
-                self._ask_for_another_list(_another_list(self.world, data))
+                self._ask_for_another_list(_another_list(self.setting, data))
 
     def _ask_for_another_list(self, another: bytes) -> None:
         endorsements = self._ask_teacher(another) if self.teacher.is_alive else []
         if self.teacher.is_alive:
-            self._ask_teacher(_certified_by_few(self.world, another, endorsements))
+            self._ask_teacher(_certified_by_few(self.setting, another, endorsements))
 
     def repeat(self, data: bytes) -> None:
         """Say something once more, until the teacher lives to answer it."""
@@ -237,72 +240,45 @@ def _reasons_to_refuse_list(data: bytes) -> list[bytes]:
     return [REFUSAL + b"OwnBallotMissing", REFUSAL + b"BallotUnknown"]
 
 
-def _another_list(world: World, data: bytes) -> bytes:
+def _another_list(setting: Setting, data: bytes) -> bytes:
     """A list of the same batch that is as good, but for one ballot less."""
     found = decode(data, BallotList)
-    unsigned = BallotList(
-        task_id=found.task_id, batch_id=found.batch_id, ballots=found.ballots[: TEACHERS - 1]
-    )
-    return encode(sign(unsigned, world.aggregator_signer))
+    return list_of(setting, found.batch_id, found.ballots[: TEACHERS - 1])
 
 
-def _certified_by_few(world: World, data: bytes, endorsements: list[bytes]) -> bytes:
+def _certified_by_few(setting: Setting, data: bytes, endorsements: list[bytes]) -> bytes:
     """The list as certified by a colluder and whoever else endorsed it: fewer than t."""
-    found, public = decode(data, BallotList), world.public
-    ballots = [decode(each, Ballot) for each in found.ballots]
-    tallies = write_ciphertexts(
-        public,
-        add_ballots(public, [read_ciphertexts(public, each.ciphertexts) for each in ballots]),
-    )
-    statement = statement_of(
-        world.task,
-        batch=found.batch_id,
-        of_list=list_hash(found),
-        tallies=tallies,
-        participants=[each.teacher for each in ballots],
-    )
-    colluder = ballots[-1].teacher
-    said = [decode(each, Endorsement) for each in endorsements]
-    endorsers = {each.teacher: each for each in said if each.statement == statement}
-    endorsers[colluder] = sign(
-        Endorsement(statement=statement, teacher=colluder), world.teacher_signer(colluder)
-    )
-    unsigned = CertifiedList(
-        task_id=found.task_id,
-        batch_id=found.batch_id,
-        list_hash=list_hash(found),
-        tallies=tallies,
-        endorsers=tuple(
-            Endorser(teacher=each.teacher, signature=each.signature) for each in endorsers.values()
-        ),
-    )
-    assert len(endorsers) < world.task.trust.threshold
-    return encode(sign(unsigned, world.aggregator_signer))
+    found = decode(data, BallotList)
+    of_colluder = endorsed_by(setting, decode(found.ballots[-1], Ballot).teacher, data)
+    wanted = decode(of_colluder, Endorsement).statement
+    others = [each for each in endorsements if decode(each, Endorsement).statement == wanted]
+    assert len(others) + 1 < setting.task.trust.threshold
+    return certified_list_of(setting, data, [*others, of_colluder])
 
 
-def run_with_aggregator_killed(world: World, aggregator: UnderTest) -> list[Transcript | Abort]:
+def run_with_aggregator_killed(setting: Setting, aggregator: UnderTest) -> list[Transcript | Abort]:
     """The aggregator is the process; all teachers are here."""
     stores = {index: MemoryStore() for index in range(1, TEACHERS + 1)}
-    teachers = _teachers_here(world, set(stores), stores)
-    run = _AggregatorRun(world, aggregator, teachers, stores, Wire(world.public.threshold))
+    teachers = _teachers_here(setting, set(stores), stores)
+    run = _AggregatorRun(setting, aggregator, teachers, stores, Wire(setting.task.trust.threshold))
     run.take(aggregator.live())
-    outcomes = [run.ask(world.request(number)) for number in range(BATCHES)]
+    outcomes = [run.ask(request_of(setting, number)) for number in range(BATCHES)]
     aggregator.leave()
     if aggregator.kills:  # also when it was killed while it was leaving
         while not aggregator.is_alive:
             aggregator.live()
         for number, outcome in enumerate(outcomes):
-            assert run.recall(identify(world.request(number))) == outcome
+            assert run.recall(identify(request_of(setting, number))) == outcome
         aggregator.leave()
     return outcomes
 
 
 @dataclass
 class _AggregatorRun:
-    world: World
+    setting: Setting
     aggregator: UnderTest
     teachers: dict[int, Teacher]
-    stores: dict[int, LedgerStore]
+    stores: Mapping[int, LedgerStore]
     wire: Wire
     on_the_way: deque[Send] = field(default_factory=deque)
 
@@ -333,7 +309,7 @@ class _AggregatorRun:
             if kind_of(data) == Abort.KIND:
                 return decode(data, Abort)
             transcript = decode(data, Transcript)
-            check_release(self.world, transcript, self.stores)
+            check_release(self.setting, transcript, self.stores)
             return transcript
         return None
 
@@ -374,13 +350,15 @@ def identify(request: BatchRequest) -> BatchId:
     return batch_id(request.task_id, ids)
 
 
-def check_release(world: World, released: Transcript, stores: dict[int, LedgerStore]) -> None:
+def check_release(
+    setting: Setting, released: Transcript, stores: Mapping[int, LedgerStore]
+) -> None:
     """Checks by itself, and every teacher in it had charged the batch before it could exist."""
     verify_receipt(released.receipt, insecure_testing=True)
     verify_transcript(encode(released), insecure_testing=True)
     ballot_list = decode(released.ballot_list, BallotList)
     voters = {decode(data, Ballot).teacher: data for data in ballot_list.ballots}
-    assert len(voters) >= world.task.trust.ballots_needed
+    assert len(voters) >= setting.task.trust.ballots_needed
     for index, data in voters.items():
         if index in stores:
             ledger = Ledger.open(stores[index])
@@ -390,7 +368,10 @@ def check_release(world: World, released: Transcript, stores: dict[int, LedgerSt
 
 def assert_one_charge_per_query(store: LedgerStore) -> int:
     """Of the whole chain, which is checked on the way; the number of queries charged."""
-    book, queries, endorsed, answered = Book(), [], [], []
+    book = Book()
+    queries: list[bytes] = []
+    endorsed: list[bytes] = []
+    answered: list[bytes] = []
     with store.transaction() as transaction:
         for entry in transaction.read_entries(0):
             match book.apply(entry):
@@ -407,9 +388,9 @@ def assert_one_charge_per_query(store: LedgerStore) -> int:
     return len(queries)
 
 
-def check_ledger_file(world: World, folder: Path, aggregator: Aggregator) -> None:
+def check_ledger_file(setting: Setting, folder: Path, aggregator: Aggregator) -> None:
     """What a dead teacher left: a chain that holds, and a charge for all that was released."""
-    batches = [identify(world.request(each)) for each in range(BATCHES)]
+    batches = [identify(request_of(setting, each)) for each in range(BATCHES)]
     found = [aggregator.transcript(each) for each in batches]
     released = [each for each in found if each is not None]
     store = SqliteStore(folder / "ledger")
@@ -417,19 +398,17 @@ def check_ledger_file(world: World, folder: Path, aggregator: Aggregator) -> Non
         charged = assert_one_charge_per_query(store)
         Ledger.open(store).check()
         for transcript in released:
-            check_release(world, transcript, {UNDER_TEST: store})
+            check_release(setting, transcript, {UNDER_TEST: store})
     finally:
         store.close()
     assert QUERIES_PER_BATCH * len(released) <= charged <= QUERIES_PER_BATCH * BATCHES
 
 
 def _teachers_here(
-    world: World, indices: set[int], stores: dict[int, MemoryStore] | None = None
+    setting: Setting, indices: set[int], stores: dict[int, MemoryStore] | None = None
 ) -> dict[int, Teacher]:
     teachers = {}
     for index in indices:
         store = MemoryStore() if stores is None else stores[index]
-        ledger = Ledger.create(store, teacher=world.task.teachers[index - 1].name)
-        world.agree_on_task(ledger)
-        teachers[index] = world.teacher(index, ledger)
+        teachers[index] = teacher_of(setting, index, setting.new_ledger(index, store))
     return teachers

@@ -11,6 +11,7 @@ killed once at work and once more while coming back.
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -28,8 +29,9 @@ from tests.crash.killing import (
 )
 from tests.crash.roles import UNDER_TEST
 from tests.crash.runs import run_with_aggregator_killed, run_with_teacher_killed
-from tests.crash.world import BATCHES, World, read_world, write_world
+from tests.crash.setting import BATCHES, crash_setting
 from tests.left_out import IS_SOAK, leave_out, need_program, only_in_soak
+from tests.small_federation import Setting
 
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
@@ -38,7 +40,10 @@ from dppp.service.stores.ledgers import create_ledger, open_ledger
 PLACES_IN_CI = 24
 PAIRS_IN_SOAK = 400
 Say = Callable[[str, object], None]
-RUNS = {"teacher": run_with_teacher_killed, "aggregator": run_with_aggregator_killed}
+RUNS: dict[str, Callable[[Setting, UnderTest], Sequence[object]]] = {
+    "teacher": run_with_teacher_killed,
+    "aggregator": run_with_aggregator_killed,
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,37 +54,29 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def world(folder: Path) -> World:
-    (folder / "world").mkdir()
-    write_world(folder / "world")
-    return read_world(folder / "world")
-
-
-@pytest.fixture(scope="module")
-def made(folder: Path, world: World) -> Iterator[Nursery]:
+def made(folder: Path) -> Iterator[Nursery]:
     (folder / "sockets").mkdir()
-    with nursery(folder / "world", folder / "sockets") as made:
+    with nursery(folder / "sockets") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def new_ledger(folder: Path, world: World) -> Path:
+def new_ledger(folder: Path) -> Path:
     """A ledger as its operator made it, before the first batch."""
-    made = folder / "new ledger"
+    made, setting = folder / "new ledger", crash_setting()
     made.mkdir()
-    name = world.task.teachers[UNDER_TEST - 1].name
-    places = {"teacher": name, "head_path": made / "head"}
-    create_ledger(made / "ledger", **places)
-    with open_ledger(made / "ledger", **places) as ledger:
-        world.agree_on_task(ledger)
+    name, head_path = setting.name(UNDER_TEST), made / "head"
+    create_ledger(made / "ledger", teacher=name, head_path=head_path)
+    with open_ledger(made / "ledger", teacher=name, head_path=head_path) as ledger:
+        setting.accept(ledger)
     return made
 
 
 class Sweep:
     """Runs of one role, each on fresh files."""
 
-    def __init__(self, role: str, world: World, made: Nursery, files: Path, tmp_path: Path) -> None:
-        self.role, self._world, self._made = role, world, made
+    def __init__(self, role: str, made: Nursery, files: Path, tmp_path: Path) -> None:
+        self.role, self._made = role, made
         self._files, self._tmp_path, self._runs = files, tmp_path, 0
 
     def run(self, points: Sequence[Point] = (), *, log: Path | None = None) -> int:
@@ -89,7 +86,7 @@ class Sweep:
         shutil.copytree(self._files, folder)
         under_test = UnderTest(self._made, self.role, folder, points=list(points), log=log)
         try:
-            outcomes = RUNS[self.role](self._world, under_test)
+            outcomes = RUNS[self.role](crash_setting(), under_test)
         finally:
             under_test.abandon()
         assert len(outcomes) == BATCHES
@@ -100,12 +97,10 @@ class Sweep:
 
 
 @pytest.fixture(params=RUNS)
-def sweep(
-    request: pytest.FixtureRequest, world: World, made: Nursery, new_ledger: Path, tmp_path: Path
-) -> Sweep:
+def sweep(request: pytest.FixtureRequest, made: Nursery, new_ledger: Path, tmp_path: Path) -> Sweep:
     (tmp_path / "nothing").mkdir()
     files = new_ledger if request.param == "teacher" else tmp_path / "nothing"
-    return Sweep(request.param, world, made, files, tmp_path)
+    return Sweep(request.param, made, files, tmp_path)
 
 
 def test_a_batch_survives_a_kill_at_any_write_sync_or_send(
@@ -139,11 +134,8 @@ def test_a_batch_survives_a_second_kill_while_coming_back(
             raise
 
 
-def test_what_is_written_is_synced_before_anything_is_sent(
-    sweep: Sweep, tmp_path: Path, record_property: Say
-) -> None:
+def test_what_is_written_is_synced_before_anything_is_sent(sweep: Sweep, tmp_path: Path) -> None:
     if not has_strace():
-        record_property("say", "*** without strace the order of calls was NOT CHECKED ***")
         need_program("strace", package="strace")
         leave_out("strace may not take hold of a process here; allow ptrace")
     sweep.run(log=tmp_path / "log")
@@ -160,7 +152,10 @@ def _places(sweep: Sweep, tmp_path: Path, record_property: Say) -> list[Point]:
             "*** strace cannot be used here: killed at RANDOM MOMENTS instead of at every write, "
             "fsync and send. This finds less; install strace and allow ptrace. ***",
         )
-        return random_points(20 * PLACES_IN_CI, within_ms=300, seed=4)
+        started = time.monotonic()
+        assert sweep.run() == 0
+        within_ms = int(1000 * (time.monotonic() - started))
+        return random_points(20 * PLACES_IN_CI, within_ms=within_ms, seed=4)
     assert sweep.run(log=tmp_path / "all calls") == 0
     assert {"pwrite64", "fdatasync", "write"} <= set(calls_of(tmp_path / "all calls"))
     return points_of(tmp_path / "all calls")

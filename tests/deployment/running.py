@@ -1,6 +1,7 @@
 """A real federation of processes for tests: broker with TLS, aggregator, teachers, on loopback."""
 
 import csv
+import functools
 import os
 import re
 import signal
@@ -42,6 +43,7 @@ READY_SECONDS = 120
 WAIT_SECONDS = 90
 
 
+@functools.cache
 def short_key() -> DealtKey:
     """A key with the fewest bits that anything deployed takes, and s = 1."""
     trust = Trust(teachers=TEACHERS, colluders=COLLUDERS, dropouts=DROPOUTS)
@@ -183,10 +185,10 @@ def run(local: LocalFederation) -> Iterator[Running]:
             running = Running(local, client)
             running.wait_for_teachers(TEACHERS)
             yield running
-    finally:
+    finally:  # at once: stopping gently takes five seconds, and has tests of its own
         for each in read_processes(local.folder):
             if each.is_running:
-                os.kill(each.pid, signal.SIGCONT)
+                os.kill(each.pid, signal.SIGKILL)
         stop_all(local.folder)
 
 

@@ -63,13 +63,17 @@ def without(name: str) -> Change:
     return lambda config: (config.parent / name).unlink()
 
 
-def damaged(name: str) -> Change:
-    return lambda config: (config.parent / name).write_bytes(b"no longer what it was") and None
+def damaged(name: str, text: str = "no longer what it was") -> Change:
+    return lambda config: _write(config.parent / name, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 BOTH: dict[str, tuple[Change, int, str]] = {
     "no configuration": (lambda config: config.unlink(), 2, "cannot read"),
-    "no TOML": (lambda config: config.write_text("home ="), 2, "TOML"),  # type: ignore[dict-item,return-value]
+    "no TOML": (lambda config: _write(config, "home ="), 2, "TOML"),
     "an unknown key": (edit("^log_level", 'colour = "red"\nlog_level'), 2, "colour is not known"),
     "a key missing": (edit("^servers.*$", ""), 2, "broker.servers is missing"),
     "a number for text": (edit("^log_level.*$", "log_level = 3"), 2, "log_level"),
@@ -105,9 +109,7 @@ TEACHER: dict[str, tuple[Change, int, str]] = {
     "no ledger beside its head": (without("ledger.db"), 1, "ledger"),
     "no ledger": (damaged("ledger.db"), 2, "ledger"),
     "a head file of another ledger": (
-        lambda config: (config.parent / "head.json").write_text(  # type: ignore[dict-item,return-value]
-            '{"index": 900, "hash": "' + "ab" * 32 + '"}'
-        ),
+        damaged("head.json", '{"index": 900, "hash": "' + "ab" * 32 + '"}'),
         1,
         "spend the same budget twice",
     ),
@@ -120,7 +122,7 @@ AGGREGATOR: dict[str, tuple[Change, int, str]] = {
     ),
     "no address": (edit("^listen = .*", 'listen = "everywhere"'), 2, "127.0.0.1:9101"),
     "a store that is none": (
-        lambda config: (config.parent / "batches.db").write_text("text " * 300),  # type: ignore[dict-item,return-value]
+        damaged("batches.db", "text " * 300),
         2,
         "batch store",
     ),

@@ -7,10 +7,10 @@ from tests.deployment.running import (
     DROPOUTS,
     TEACHERS,
     Running,
-    read_processes,
     wait_for,
-    write_processes,
 )
+
+from dppp.service.local.processes import read_processes, write_processes
 
 FIRST, SECOND, THIRD = "teacher-1", "teacher-2", "teacher-3"
 ASKED = [2, 0, 1]

@@ -74,7 +74,8 @@ def test_the_unsure_are_silent_and_the_sure_are_not(found):
 
 
 def test_rows_are_certified_with_and_without_the_remedy(found, tmp_path):
-    rows = rows_of(*found, repetitions=2, seed=1)
+    arrays, recipe = found
+    rows = rows_of(arrays, recipe, repetitions=2, seed=1)
     assert [(row.remedy, row.framework) for row in rows] == [
         (False, "distributed"), (False, "dppp-best"), (True, "distributed"), (True, "dppp-best"),
     ]  # fmt: skip

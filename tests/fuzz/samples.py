@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.runs import identify
-from tests.crash.world import NOW, TEACHERS, World, read_world, write_world
+from tests.crash.setting import NOW, crash_setting, request_of, teacher_of
 from tests.service.ceremony.ceremonies import TEACHERS as MEMBERS
 from tests.service.ceremony.ceremonies import hold
+from tests.small_federation import Setting
 
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
@@ -29,7 +30,7 @@ from dppp.privacy.ledger.records import Charge, Digest, ServedList, decode_recor
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
-from dppp.protocol.events import Abort
+from dppp.protocol.events import Abort, Output
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import (
     Ballot,
@@ -37,9 +38,9 @@ from dppp.protocol.messages import (
     BatchRequest,
     CertifiedList,
     Endorsement,
-    FromAggregator,
     FromTeacher,
     ProofRequest,
+    Signed,
     SignedShareProof,
     SignedShares,
 )
@@ -72,7 +73,7 @@ KINDS: tuple[type[Message], ...] = (
     Transcript,
 )
 
-TO_TEACHERS: tuple[type[FromAggregator], ...] = (
+TO_TEACHERS: tuple[type[Signed], ...] = (
     BatchRequest,
     BallotList,
     CertifiedList,
@@ -100,7 +101,7 @@ class Decoder:
 class Samples:
     """A federation that has answered one batch, and everything that was said."""
 
-    world: World
+    setting: Setting
     messages: Mapping[str, bytes]
     ledger: tuple[Entry, ...]
     contents: tuple[bytes | None, ...]
@@ -124,7 +125,7 @@ class Samples:
 
     def answer_to(self, certified: CertifiedList) -> bytes:
         """What teacher 1 answers who has endorsed the list, and given nothing for it yet."""
-        data = encode(sign(certified, self.world.aggregator_signer))
+        data = encode(sign(certified, self.setting.aggregator_signer))
         return self._teacher_before(TO_TEACHERS.index(CertifiedList)).handle(data, now=NOW)
 
     def decoders(self) -> tuple[Decoder, ...]:
@@ -160,12 +161,12 @@ class Samples:
         return Decoder(kind.KIND, self.messages[kind.KIND], lambda data: decode(data, kind), encode)
 
     def _paillier(self) -> tuple[Decoder, ...]:
-        public = self.world.public
+        public = self.setting.public
         ballot = decode(self.messages[Ballot.KIND], Ballot)
         shares = decode(self.messages[SignedShares.KIND], SignedShares).shares
         proof = decode(self.messages[SignedShareProof.KIND], SignedShareProof).proof
         opening = decode(self.receipt, Receipt).openings[0]
-        key_share = self.world.key_shares[0]
+        key_share = self.setting.key.shares[0]
         keyed: tuple[tuple[Any, bytes], ...] = (
             (BallotProof, ballot.proof),
             (DecryptionShares, shares),
@@ -240,7 +241,7 @@ class Samples:
                 Decoder(
                     f"aggregator, {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind: self.aggregator_before(kind).receive(1, data, now=NOW),
+                    functools.partial(self._tell_aggregator, kind),
                 )
                 for kind in TO_AGGREGATORS
             ),
@@ -248,15 +249,12 @@ class Samples:
 
     def _roles_to_colluders(self) -> tuple[Decoder, ...]:
         """What is read only of a message that is signed: the sender signs what was damaged."""
-        aggregator, teacher = self.world.aggregator_signer, self.world.teacher_signer(1)
         return (
             *(
                 Decoder(
                     f"teacher, signed {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind, step=step: self._teacher_before(step).handle(
-                        _signed_again(data, kind, aggregator), now=NOW
-                    ),
+                    functools.partial(self._tell_teacher_signed, step, kind),
                 )
                 for step, kind in enumerate(TO_TEACHERS)
             ),
@@ -264,13 +262,21 @@ class Samples:
                 Decoder(
                     f"aggregator, signed {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data, kind=kind: self.aggregator_before(kind).receive(
-                        1, _signed_again(data, kind, teacher), now=NOW
-                    ),
+                    functools.partial(self._tell_aggregator_signed, kind),
                 )
                 for kind in TO_AGGREGATORS
             ),
         )
+
+    def _tell_aggregator(self, kind: type[FromTeacher], data: bytes) -> Output:
+        return self.aggregator_before(kind).receive(1, data, now=NOW)
+
+    def _tell_aggregator_signed(self, kind: type[FromTeacher], data: bytes) -> Output:
+        return self._tell_aggregator(kind, _signed_again(data, kind, self.setting.signer(1)))
+
+    def _tell_teacher_signed(self, step: int, kind: type[Signed], data: bytes) -> bytes:
+        signed = _signed_again(data, kind, self.setting.aggregator_signer)
+        return self._teacher_before(step).handle(signed, now=NOW)
 
     def _teacher_before(self, step: int) -> Teacher:
         """Teacher 1 as it was before it voted, endorsed, answered or proved."""
@@ -278,12 +284,13 @@ class Samples:
         with store.transaction() as transaction:
             for entry, content in zip(self.ledger[: 3 + step], self.contents, strict=False):
                 transaction.append(entry, content)
-        return self.world.teacher(1, Ledger.open(store))
+        return teacher_of(self.setting, 1, Ledger.open(store))
 
     def aggregator_before(self, kind: type[FromTeacher]) -> Aggregator:
         """Waiting for such a message from teacher 1."""
-        aggregator, store = _aggregator(self.world)
-        request = self.world.request(0)
+        store = MemoryBatchStore()
+        aggregator = self.setting.aggregator(store)
+        request = request_of(self.setting, 0)
         if kind is not Ballot:
             store.put_once(identify(request), Kind.LIST, self.messages[BallotList.KIND])
         aggregator.start(request, now=NOW)
@@ -299,28 +306,30 @@ class Samples:
 @functools.cache
 def make_samples() -> Samples:
     """Run one batch to its release, with a proof asked for besides."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_world(Path(folder))
-        world = read_world(Path(folder))
-    made = {index: _teacher(world, index) for index in range(1, TEACHERS + 1)}
-    aggregator, _ = _aggregator(world)
-    request = world.request(0)
-    messages = {Task.KIND: encode(world.task), BatchRequest.KIND: encode(request)}
+    setting = crash_setting()
+    stores = {index: MemoryStore() for index in setting.everybody}
+    made = {
+        index: teacher_of(setting, index, setting.new_ledger(index, store))
+        for index, store in stores.items()
+    }
+    aggregator = setting.aggregator(MemoryBatchStore())
+    request = request_of(setting, 0)
+    messages = {Task.KIND: encode(setting.task), BatchRequest.KIND: encode(request)}
     sends = list(aggregator.start(request, now=NOW).sends)
     while sends:
         send = sends.pop(0)
-        reply = made[send.teacher][0].handle(send.data, now=NOW)
+        reply = made[send.teacher].handle(send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
         sends += aggregator.receive(send.teacher, reply, now=NOW).sends
     # Not everybody was drawn to endorse; here all do, and teacher 1 gives everything that it can.
     endorsements = {
-        index: role.handle(messages[BallotList.KIND], now=NOW) for index, (role, _) in made.items()
+        index: role.handle(messages[BallotList.KIND], now=NOW) for index, role in made.items()
     }
-    first = made[1][0]
+    first = made[1]
     messages[Ballot.KIND] = first.handle(encode(request), now=NOW)
     messages[Endorsement.KIND] = endorsements[1]
     messages[SignedShares.KIND] = first.handle(messages[CertifiedList.KIND], now=NOW)
-    messages[ProofRequest.KIND] = _proof_request(world, messages[CertifiedList.KIND])
+    messages[ProofRequest.KIND] = _proof_request(setting, messages[CertifiedList.KIND])
     messages[SignedShareProof.KIND] = first.handle(messages[ProofRequest.KIND], now=NOW)
     messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
     outcome, transcript = (
@@ -330,11 +339,11 @@ def make_samples() -> Samples:
     assert isinstance(outcome, Receipt)
     assert transcript is not None
     messages |= {Receipt.KIND: encode(outcome), Transcript.KIND: encode(transcript)}
-    with made[1][1].transaction() as transaction:
+    with stores[1].transaction() as transaction:
         entries = tuple(transaction.read_entries(0))
         contents = tuple(transaction.read_content(each.index) for each in entries)
     return Samples(
-        world=world,
+        setting=setting,
         messages=messages,
         ledger=entries,
         contents=contents,
@@ -343,7 +352,7 @@ def make_samples() -> Samples:
     )
 
 
-def _proof_request(world: World, certified_list: bytes) -> bytes:
+def _proof_request(setting: Setting, certified_list: bytes) -> bytes:
     certified = decode(certified_list, CertifiedList)
     unsigned = ProofRequest(
         task_id=certified.task_id,
@@ -351,7 +360,7 @@ def _proof_request(world: World, certified_list: bytes) -> bytes:
         list_hash=certified.list_hash,
         tallies=certified.tallies,
     )
-    return encode(sign(unsigned, world.aggregator_signer))
+    return encode(sign(unsigned, setting.aggregator_signer))
 
 
 def _signed_again(data: bytes, kind: type[Message], signer: Signer) -> bytes:
@@ -404,21 +413,6 @@ def _broker() -> tuple[Decoder, ...]:
         return pieces.take(read_frame(data))
 
     return Decoder("frame", whole, reassemble), Decoder("last frame", second, reassemble)
-
-
-def _teacher(world: World, index: int) -> tuple[Teacher, MemoryStore]:
-    store = MemoryStore()
-    ledger = Ledger.create(store, teacher=world.task.teachers[index - 1].name)
-    world.agree_on_task(ledger)
-    return world.teacher(index, ledger), store
-
-
-def _aggregator(world: World) -> tuple[Aggregator, MemoryBatchStore]:
-    store = MemoryBatchStore()
-    aggregator = Aggregator(
-        task=world.task, public=world.public, signer=world.aggregator_signer, store=store
-    )
-    return aggregator, store
 
 
 def _forged(previous: Head, entry: Entry, payload: bytes) -> Entry:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.crash.runs import identify
-from tests.crash.world import NOW
+from tests.crash.setting import NOW, request_of
 from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, make_samples
 from tests.fuzz.strategies import bombs, damaged, encoded_otherwise, rearranged, rearranged_json
 from tests.left_out import IS_SOAK
@@ -73,7 +73,7 @@ def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[FromTeacher]) 
     for data in (b"", bytes(wrong), good):
         aggregator = samples.aggregator_before(kind)
         aggregator.receive(1, data, now=NOW)
-        batch = aggregator._batches[identify(samples.world.request(0))]
+        batch = aggregator._batches[identify(request_of(samples.setting, 0))]
         states.append((batch.voters, batch.endorsers, batch.sharers, set(batch._proven)))
         assert batch.faults == {}
     nothing, after_wrong, after_good = states
@@ -225,7 +225,7 @@ def test_a_rearranged_certified_list_is_answered_only_if_t_endorsements_are_whol
     assert decode(answer, SignedShares).teacher == 1
     named = [each.teacher for each in message.endorsers]
     whole = {each["teacher"]: each["signature"] for each in endorsers}
-    assert len(set(named)) == len(named) >= samples.world.task.trust.threshold
+    assert len(set(named)) == len(named) >= samples.setting.task.trust.threshold
     assert all(whole[each.teacher] == each.signature for each in message.endorsers)
     assert (message.list_hash, message.tallies) == (plain["list_hash"], plain["tallies"])
 

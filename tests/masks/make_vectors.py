@@ -85,14 +85,14 @@ def _sharing() -> dict[str, Any]:
 
 
 def _bad() -> list[dict[str, Any]]:
-    seven = {"teachers": 7, "rows_needed": 5, "packed": 2}
+    seven: dict[str, Any] = {"teachers": 7, "rows_needed": 5, "packed": 2}
     five = {**seven, "indices": [1, 2, 3, 4, 5], "rows": ["00000000"] * 5, "length": 4}
     ring = {"teachers": 20, "colluders": 4, "dropouts": 2, "degree": 1024}
     ring |= {"modulus_bits": 26, "slot_bits": 16, "slots_per_coefficient": 1}
     masks = {"blocks": 1, "degree": 1024, "bits": 26}
     slots = {"degree": 8, "modulus_bits": 26, "scale_bits": 10, "slot_bits": 16}
     too_long = ["01000000", "00000100", *["00000000"] * 3]
-    kinds = {
+    kinds: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         "bad_row_not_in_the_field": ("combine", five, {"rows": ["f1ff0000"] * 5}, "EncodingError"),
         "bad_row_is_short": ("combine", five, {"rows": ["000000"] * 5}, "EncodingError"),
         "bad_index_0": ("combine", five, {"indices": [0, 1, 2, 3, 4]}, "RowsError"),

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -324,7 +325,7 @@ def test_the_same_randomness_twice_does_not_give_the_secret_away() -> None:
 
 
 ROW = bytes(range(40))
-ADDRESS = {"purpose": Purpose.SECRET_ROW, "dealer": 2, "context": bytes(32)}
+ADDRESS: dict[str, Any] = {"purpose": Purpose.SECRET_ROW, "dealer": 2, "context": bytes(32)}
 
 
 def seal_row(key: bytes) -> bytes:

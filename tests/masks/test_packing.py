@@ -63,7 +63,7 @@ def test_coefficients_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="multiple of eight"):
         pack_bits(np.zeros(0, dtype=np.uint64), 26)
     with pytest.raises(InputError, match="uint64"):
-        pack_bits(np.zeros(8, dtype=np.int64), 26)  # type: ignore[arg-type]
+        pack_bits(np.zeros(8, dtype=np.int64), 26)
     for bits in (7, 58):
         with pytest.raises(InputError, match="8 to 57 bits"):
             pack_bits(np.zeros(8, dtype=np.uint64), bits)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_a_copied_key_reads_rows_of_honest_teachers_unless_possession_is_asked_f
     complainer, honest = secret_of(1), secret_of(3)
     keys = derive_pair_keys(pair_secret(complainer, honest.key), EPOCH, complainer.key, honest.key)
     row, context = os.urandom(24), bytes(32)
-    address = {"purpose": Purpose.SECRET_ROW, "dealer": 1, "context": context}
+    address: dict[str, Any] = {"purpose": Purpose.SECRET_ROW, "dealer": 1, "context": context}
     (sealed,) = seal_many(
         [keys.sealing_key],
         np.frombuffer(row, dtype=np.uint8).reshape(1, -1),

@@ -253,7 +253,8 @@ def test_what_is_not_short_is_refused(short: Integers) -> None:
 
 def test_rows_of_another_ring_are_refused() -> None:
     short = ShortPolynomial(np.ones(8, dtype=np.int64))
-    for public in (np.zeros(16, dtype=np.uint64), np.zeros(8, dtype=np.int64)):
+    others: list[np.ndarray] = [np.zeros(16, dtype=np.uint64), np.zeros(8, dtype=np.int64)]
+    for public in others:
         with pytest.raises(InputError, match="rows of 8"):
             multiply(public, short, modulus_bits=20)
     for bits in (0, 58):

@@ -99,7 +99,7 @@ def test_a_seal_opens_only_with_its_key_purpose_indices_and_context() -> None:
     row = bytes_of("row", 40)
     sealed = seal_one(KEY, row, **ADDRESS)
     assert open_one(KEY, sealed, length=40, **ADDRESS) == row
-    others = [
+    others: list[dict[str, Any]] = [
         {"purpose": Purpose.SEED_ROW},
         {"dealer": 4},
         {"recipient": 4},
@@ -206,7 +206,7 @@ def test_a_seal_to_one_teacher_does_not_open_for_another_dealer_or_batch() -> No
     ids=str,
 )
 def test_sealing_refuses_what_does_not_fit_together(changed: dict[str, Any]) -> None:
-    given_values = {
+    given_values: dict[str, Any] = {
         "pair_keys": [KEY],
         "plaintexts": np.zeros((1, 4), dtype=np.uint8),
         "purpose": Purpose.SECRET_ROW,
@@ -214,7 +214,7 @@ def test_sealing_refuses_what_does_not_fit_together(changed: dict[str, Any]) -> 
         "recipients": [2],
         "context": CONTEXT,
     }
-    assert len(seal_many(**given_values)[0]) == 4 + TAG_BYTES  # type: ignore[arg-type]
+    assert len(seal_many(**given_values)[0]) == 4 + TAG_BYTES
     with pytest.raises(InputError):
         seal_many(**(given_values | changed))
 

@@ -10,13 +10,12 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp
 from tests.page.browsers import DESK, Complaints
-from tests.protocol.small import dealt
 from tests.service.gateway.served import serve
+from tests.small_federation import dealt_key, kept_certificate
 
 from dppp.federation import Parties, create_federation
 from dppp.learning.examples.local_models import digits, image_model, split_and_train
 from dppp.learning.models import as_predict
-from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.service.gateway.embedded import Embedded, embed_gateway
@@ -29,9 +28,8 @@ FEW_QUERIES = 2
 QUERIER = "alice"
 
 
-@functools.cache
 def certificate(queries: int) -> Certificate:
-    return calibrate(
+    return kept_certificate(
         "skellam",
         epsilon=20,
         delta=1e-4,
@@ -62,7 +60,7 @@ def found_digits(
         certificate=chosen,
         models=models or [as_predict(model, CLASSES) for model in learned()[0]],
         abstain_below=abstain_below,
-        key=dealt(TEACHERS, chosen.trust.threshold),
+        key=dealt_key(TEACHERS, chosen.trust.threshold),
     )
 
 

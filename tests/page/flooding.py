@@ -1,5 +1,6 @@
 """A page under a flood of events, and what it then takes."""
 
+import functools
 import itertools
 import threading
 import time
@@ -30,7 +31,7 @@ def batches() -> Iterator[HubEvent]:
         yield event(Stage.VOTES)
         yield from (event(Stage.BALLOTS, teacher) for teacher in range(1, TEACHERS + 1))
         yield event(Stage.TALLY)
-        yield event(Stage.SHARES, 1)
+        yield event(Stage.ANSWERS, 1)
         yield TeacherEvent(teacher=1 + number % TEACHERS, is_online=bool(number % 3), at=now)
         yield event(Stage.RELEASED)
 
@@ -51,7 +52,7 @@ def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], i
         begin = time.monotonic()
         while not stop.is_set():
             several = list(itertools.islice(events, AT_ONCE))
-            shown.in_its_loop(lambda several=several: tell(several))
+            shown.in_its_loop(functools.partial(tell, several))
             told += AT_ONCE
             time.sleep(max(0, begin + told / events_a_second - time.monotonic()))
 

@@ -63,6 +63,7 @@ def test_past_the_budget_the_page_says_no_politely_and_what_was_released_stays_f
         page.click("#ask-now")
         expect(page.locator("#refusal")).to_be_visible()
         expect(page.locator("#refusal-reason")).to_contain_text("0 are left")
+        expect(page.locator("#refusal-reason")).to_contain_text("; ask for fewer, or for rows that")
         expect(page.locator("#refusal-next")).to_contain_text("nobody can add to it here")
         keep_screenshot(page, "refusal")
         ask_by_drawing(page, "5")

@@ -14,7 +14,7 @@ DRAWN = "0473"
 def test_a_person_draws_digits_looks_at_the_budget_and_plans(browser: Browser) -> None:
     complaints = Complaints(refused(422))  # sliders on their way pass what cannot be
     with serve_demo("--data", "digits") as demo:
-        context = browser.new_context(viewport=DESK)
+        context = browser.new_context(viewport={"width": DESK["width"], "height": DESK["height"]})
         page = context.new_page()
         complaints.watch(page)
         page.goto(demo.url)

@@ -195,7 +195,7 @@ def check_documents(recorder: Recorder, votes: list[int]) -> None:
 
 
 def test_the_check_for_secrets_finds_one_that_is_there() -> None:
-    recorder = Recorder(lambda *_: None)  # type: ignore[arg-type,return-value]
+    recorder = Recorder(lambda *_: None)  # type: ignore[arg-type]
     secret = bytes(range(7, 55))
     for written in written_in_any_way(secret):
         recorder.sent = [("/api/x", bytearray(b"labels " + written + b" more"))]

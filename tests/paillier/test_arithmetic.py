@@ -59,9 +59,9 @@ def test_a_value_out_of_range_or_without_inverse_is_refused_by_its_position() ->
         with pytest.raises(GroupElementError, match="number 1 is out of range") as caught:
             check_units([mpz(4), value, mpz(0)], modulus, bound, what="number")
         assert caught.value.position == 1
-    for value in (7, 11, 77, 7 * 77, 22):
+    for value in map(mpz, (7, 11, 77, 7 * 77, 22)):
         with pytest.raises(GroupElementError, match="number 2 is not invertible") as caught:
-            check_units([mpz(4), mpz(5), mpz(value)], modulus, bound, what="number")
+            check_units([mpz(4), mpz(5), value], modulus, bound, what="number")
         assert caught.value.position == 2
 
 

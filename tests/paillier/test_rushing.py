@@ -98,7 +98,7 @@ def run_batch(
     table = BlindingTable(public, bytes_limit=500_000)
     ballots = [encrypt(public, mpz(index), table.draw()) for index in honest]
     product = add(public, ballots) % modulus
-    times = -gmpy2.invert(exponent, 1 << power) % (1 << power) if power else mpz(0)
+    times = -gmpy2.invert(exponent, mpz(1) << power) % (1 << power) if power else mpz(0)
     known = next(mpz(v) for v in range(2, 999) if gmpy2.jacobi(mpz(v), modulus) == -1)
     own = gmpy2.powmod(product, times, modulus) * gmpy2.powmod(known, 1 << power, modulus) % modulus
     blinding = Blinding(exponent=mpz(0), root=own, factor=lift_root(public, own), shift=mpz(0))

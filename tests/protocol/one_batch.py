@@ -19,7 +19,7 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Abort, BatchStatus
 from dppp.protocol.messages import Ballot, BatchId, Endorsement, SignedShares
 from dppp.protocol.receipt import Receipt
-from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
 
@@ -65,7 +65,7 @@ class OneBatch:
         return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
 
     def signed(self, message: Ballot | Endorsement | SignedShares, *, by: int) -> bytes:
-        return encode(sign(message, signer_of(self.setting.signing_keys[by - 1])))
+        return encode(sign(message, self.setting.signer(by)))  # type: ignore[type-var]
 
     @property
     def faults(self) -> dict[int, str]:
@@ -85,12 +85,7 @@ class OneBatch:
 def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> OneBatch:
     """The aggregator has asked; all ballots are cast, and none has arrived."""
     setting = set_up(teachers, colluders, dropouts)
-    aggregator = RecordingAggregator(
-        task=setting.task,
-        public=setting.public,
-        signer=setting.aggregator_signer,
-        store=MemoryBatchStore(),
-    )
+    aggregator = RecordingAggregator(setting, MemoryBatchStore())
     roles = {
         index: new_teacher(setting, index, new_ledger(setting, index, MemoryStore()))
         for index in setting.everybody

@@ -1,34 +1,33 @@
-"""Real roles on a short key, for tests that attack them; anyone can factor this modulus.
+"""What tests need that attack real roles: known votes and randomness, and messages of any kind.
 
-The setting of a federation (key, task, secrets) is dealt once a session from fixed randomness. The
-test holds the primes, so it can open any ballot by itself: what a teacher really encrypted is known
-without asking the code under test.
+The test holds the primes, so it can open any ballot by itself: what a teacher really encrypted is
+known without asking the code under test.
 """
 
 import functools
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import gmpy2
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gmpy2 import mpz
 from numpy.typing import NDArray
+from tests.small_federation import (
+    Setting,
+    deal_short_key,
+    kept_certificate,
+    make_setting,
+    seeded,
+)
 from tests.vectors.make_paillier import PRIMES
 
-from dppp.paillier.blinding import BlindingTable
-from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.encryption import (
     add_ballots,
     encrypt,
     read_ciphertexts,
     write_ciphertexts,
 )
-from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.proofs.ballots import prove_ballot
-from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.chain import Head
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore
@@ -50,8 +49,8 @@ from dppp.protocol.messages import (
     list_hash,
     query_id,
 )
-from dppp.protocol.signing import Signer, sign, signer_of
-from dppp.protocol.task import Task, TeacherEntry, agree
+from dppp.protocol.signing import sign
+from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, encode
@@ -61,39 +60,13 @@ CLASSES = ("a", "b", "c")
 QUERIES = 60
 
 
-def seeded(*seed: object) -> random.Random:
-    """Randomness that is the same in every run; nothing here is secret."""
-    return random.Random(repr(seed))  # noqa: S311
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What is fixed before the first query, with everybody's secrets."""
-
-    task: Task
-    key: DealtKey = field(repr=False)
-    signing_keys: tuple[Ed25519PrivateKey, ...] = field(repr=False)
-    aggregator_key: Ed25519PrivateKey = field(repr=False)
-    table: BlindingTable = field(repr=False)
-
-    @property
-    def public(self) -> PublicKey:
-        return self.key.public
-
-    @property
-    def aggregator_signer(self) -> Signer:
-        return signer_of(self.aggregator_key)
-
-    @property
-    def everybody(self) -> tuple[int, ...]:
-        return tuple(range(1, len(self.task.teachers) + 1))
+__all__ = ["Setting", "seeded"]
 
 
 @functools.cache
 def set_up(teachers: int, colluders: int, dropouts: int, name: str = "test") -> Setting:
     """The setting of a small federation, always the same one for the same arguments."""
-    source = seeded("setting", teachers, colluders, dropouts, name)
-    certificate = calibrate(
+    certificate = kept_certificate(
         "skellam",
         epsilon=30,
         delta=1e-3,
@@ -103,40 +76,10 @@ def set_up(teachers: int, colluders: int, dropouts: int, name: str = "test") -> 
         queries=QUERIES,
         classes=len(CLASSES),
     )
-    key = deal_from_primes(
-        PRIMES,
-        teachers=teachers,
-        threshold=certificate.trust.threshold,
-        s=1,
-        decryption=Decryption.ROOT,
-        random_bytes=source.randbytes,
-        insecure_testing=True,
-    )
-    signing_keys = tuple(
-        Ed25519PrivateKey.from_private_bytes(source.randbytes(32)) for _ in range(teachers)
-    )
-    aggregator_key = Ed25519PrivateKey.from_private_bytes(source.randbytes(32))
-    entries = [
-        TeacherEntry(name=f"teacher {index}", signing_key=each.public_key().public_bytes_raw())
-        for index, each in enumerate(signing_keys, start=1)
-    ]
-    task = agree(
-        name=name,
-        data_id="data",
-        class_names=CLASSES,
-        features=("x",),
-        teachers=entries,
-        aggregator_key=aggregator_key.public_key().public_bytes_raw(),
-        certificate=certificate,
-        public=key.public,
-    )
-    table = BlindingTable(key.public, bytes_limit=500_000)
-    return Setting(
-        task=task,
-        key=key,
-        signing_keys=signing_keys,
-        aggregator_key=aggregator_key,
-        table=table,
+    source = seeded("setting", teachers, colluders, dropouts, name).randbytes
+    key = deal_short_key(teachers, certificate.trust.threshold, s=1, source=source)
+    return make_setting(
+        certificate, key, name=name, class_names=CLASSES, features=("x",), source=source
     )
 
 
@@ -170,10 +113,14 @@ class RecordedRandomness:
         """Every draw of `size` noise shares, shifted to be non-negative as in a ballot."""
         table = sampling_table(task.noise)
         return [
-            tuple((table.draw(size, lambda _, data=data: data) - table.lowest).tolist())
+            tuple((table.draw(size, _again(data)) - table.lowest).tolist())
             for data in self._drawn
             if len(data) == 16 * size
         ]
+
+
+def _again(data: bytes) -> RandomSource:
+    return lambda _: data
 
 
 def label_of(teacher: int, value: float) -> int:
@@ -192,11 +139,7 @@ def new_ledger(
     setting: Setting, index: int, store: LedgerStore, heads: HeadMemory | None = None
 ) -> Ledger:
     """The ledger of a teacher that has accepted the task."""
-    task = setting.task
-    ledger = Ledger.create(store, teacher=task.teachers[index - 1].name, heads=heads)
-    ledger.fix_cap(task.data_id, epsilon=task.epsilon, delta=task.delta)
-    ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
-    return ledger
+    return setting.new_ledger(index, store, heads)
 
 
 def new_teacher(
@@ -208,18 +151,13 @@ def new_teacher(
     randomness: RandomSource | None = None,
     notes: list[str] | None = None,
 ) -> Teacher:
-    source = randomness or seeded("teacher", index, setting.task.name).randbytes
-    return Teacher(
-        index=index,
-        task=setting.task,
-        public=setting.public,
-        key_share=setting.key.shares[index - 1],
-        signer=signer_of(setting.signing_keys[index - 1]),
-        ledger=ledger,
+    """A teacher whose votes are known and whose randomness is the same every time."""
+    return setting.teacher(
+        index,
+        ledger,
         predict=predict or model_of(index),
-        draw_blinding=lambda: setting.table.draw(source),
-        randomness=source,
-        note=(notes if notes is not None else []).append,
+        randomness=randomness or seeded("teacher", index, setting.task.name).randbytes,
+        notes=notes,
     )
 
 
@@ -282,7 +220,7 @@ def endorsed_by(setting: Setting, teacher: int, ballot_list: bytes) -> bytes:
         participants=[decode(each, Ballot).teacher for each in found.ballots],
     )
     unsigned = Endorsement(statement=statement, teacher=teacher)
-    return encode(sign(unsigned, signer_of(setting.signing_keys[teacher - 1])))
+    return encode(sign(unsigned, setting.signer(teacher)))
 
 
 def pack_unchecked(setting: Setting, entries: Sequence[int]) -> list[mpz]:
@@ -327,7 +265,7 @@ def cast_anything(
         ciphertexts=write_ciphertexts(public, ciphertexts),
         proof=proof.to_bytes(public),
     )
-    return encode(sign(unsigned, signer_of(setting.signing_keys[teacher - 1])))
+    return encode(sign(unsigned, setting.signer(teacher)))
 
 
 def open_by_primes(setting: Setting, ballot: bytes) -> list[mpz]:

@@ -3,7 +3,10 @@
 from collections import defaultdict
 from typing import Any
 
+from tests.small_federation import Setting
+
 from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.events import Output, TeacherBlamed
 from dppp.protocol.messages import BatchId
 
@@ -11,8 +14,10 @@ from dppp.protocol.messages import BatchId
 class RecordingAggregator(Aggregator):
     """Keeps the events of every step."""
 
-    def __init__(self, **parts: Any) -> None:
-        super().__init__(**parts)
+    def __init__(self, setting: Setting, store: BatchStore) -> None:
+        super().__init__(
+            task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
+        )
         self._blamed: defaultdict[BatchId, dict[int, str]] = defaultdict(dict)
 
     def faults(self, batch: BatchId) -> dict[int, str]:

@@ -1,15 +1,18 @@
 """Small federations for tests: real roles and bytes, short moduli that anyone can factor."""
 
-import functools
+import os
 from collections.abc import Sequence
 
 import numpy as np
-from tests.vectors.make_paillier import PRIMES
+from tests.small_federation import (
+    SmallFederation,
+    dealt_key,
+    kept_certificate,
+    make_setting,
+    small_federation,
+)
 
-from dppp.federation import Federation, Parties, create_federation, in_process
-from dppp.paillier.dealer import DealtKey, deal_from_primes
-from dppp.paillier.keys import Decryption
-from dppp.privacy.calibration import calibrate
+from dppp.federation import Federation, Parties, in_process
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
@@ -22,7 +25,6 @@ NOW = 1_000
 DEADLINE = 2_000
 
 
-@functools.cache
 def certificate(
     teachers: int = 5,
     colluders: int = 1,
@@ -30,7 +32,7 @@ def certificate(
     queries: int = 40,
     noise: str = "skellam",
 ) -> Certificate:
-    return calibrate(
+    return kept_certificate(
         noise,
         epsilon=20,
         delta=1e-4,
@@ -39,18 +41,6 @@ def certificate(
         dropouts=dropouts,
         queries=queries,
         classes=len(CLASS_NAMES),
-    )
-
-
-@functools.cache
-def dealt(teachers: int, threshold: int, s: int = 1) -> DealtKey:
-    return deal_from_primes(
-        PRIMES,
-        teachers=teachers,
-        threshold=threshold,
-        s=s,
-        decryption=Decryption.ROOT,
-        insecure_testing=True,
     )
 
 
@@ -65,17 +55,19 @@ def small(
     abstain_below: int | None = None,
     of: Certificate | None = None,
     s: int = 1,
-) -> Parties:
+) -> SmallFederation:
+    """A federation of its own: other signing keys, so another task, each time."""
     chosen = of or certificate()
-    return create_federation(
+    setting = make_setting(
+        chosen,
+        dealt_key(chosen.trust.teachers, chosen.trust.threshold, s),
         name="small",
         class_names=CLASS_NAMES,
         features=FEATURES,
-        certificate=chosen,
-        models=[model] * chosen.trust.teachers,
+        source=os.urandom,
         abstain_below=abstain_below,
-        key=dealt(chosen.trust.teachers, chosen.trust.threshold, s),
     )
+    return small_federation(setting, models=[model] * chosen.trust.teachers)
 
 
 def federation(parties: Parties, *, without: Sequence[int] = ()) -> Federation:

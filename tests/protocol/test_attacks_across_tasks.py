@@ -9,6 +9,7 @@ aggregator would read a single ballot.
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import gmpy2
 import pytest
@@ -23,7 +24,7 @@ from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.dealer import deal_from_primes, make_primes
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
-from dppp.paillier.encryption import add_ballots, read_ciphertexts, write_ciphertexts
+from dppp.paillier.encryption import Ciphertext, add_ballots, read_ciphertexts, write_ciphertexts
 from dppp.paillier.keys import Decryption
 from dppp.paillier.proofs.ballots import prove_ballot
 from dppp.paillier.structure import generator_logarithm, lift_root, raise_generator
@@ -42,7 +43,7 @@ from dppp.protocol.messages import (
     ballot_context,
     list_hash,
 )
-from dppp.protocol.signing import require_certified, sign, signer_of
+from dppp.protocol.signing import require_certified, sign
 from dppp.protocol.task import TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
@@ -153,7 +154,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
             break
     quotient = tally * gmpy2.invert(start, public.ciphertext_modulus) % public.ciphertext_modulus
     plaintext = generator_logarithm(public, quotient)
-    ciphertext = raise_generator(public, plaintext) * lifted % public.ciphertext_modulus
+    ciphertext = Ciphertext(raise_generator(public, plaintext) * lifted % public.ciphertext_modulus)
     blinding = Blinding(exponent=mpz(0), root=root, factor=lifted, shift=mpz(0))
     context = ballot_context(setting.task.task_id, batch, COLLUDER)
     proof = prove_ballot(public, [ciphertext], [blinding], context=context)
@@ -164,7 +165,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
         ciphertexts=write_ciphertexts(public, [ciphertext]),
         proof=proof.to_bytes(public),
     )
-    signed = encode(sign(ballot, signer_of(setting.signing_keys[COLLUDER - 1])))
+    signed = encode(sign(ballot, setting.signer(COLLUDER)))
     return parties.list_of(setting, batch, [*honest, signed])
 
 
@@ -240,13 +241,13 @@ def test_stored_answers_of_another_task_are_not_given_away(two: TwoTasks) -> Non
     )
     for teacher in two.in_other.values():
         teacher.handle(encode(sign(theirs, two.other.aggregator_signer)), now=0)
-    ids = {"task_id": two.one.task.task_id, "batch_id": found.batch_id}
+    ids: dict[str, Any] = {"task_id": two.one.task.task_id, "batch_id": found.batch_id}
     asked = (
         CertifiedList(**ids, list_hash=own.list_hash, tallies=b"", endorsers=()),
         ProofRequest(**ids, list_hash=own.list_hash, tallies=own.tallies),
     )
     for message in asked:
-        data = encode(sign(message, two.one.aggregator_signer))
+        data = encode(sign(message, two.one.aggregator_signer))  # type: ignore[type-var]
         for teacher in two.in_one.values():
             with pytest.raises(WrongTask):
                 teacher.handle(data, now=0)

@@ -274,7 +274,7 @@ def _fails(_: Any) -> list[int]:
     raise MemoryError("the model's own trouble")
 
 
-MODELS = {
+MODELS: dict[str, Any] = {
     "raises": _fails,
     "answers a class that is none": lambda rows: [3] * len(rows),
     "answers a negative class": lambda rows: [-1] * len(rows),

@@ -72,7 +72,7 @@ def _serve_any_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def find_answer(self: Ledger, batch: bytes, of_list: bytes) -> bytes | None:
         if self.find_endorsement(batch, of_list) is None:
-            raise ListNotEndorsed
+            raise ListNotEndorsed("this list was not endorsed")
         return find("answer")(self, batch, of_list)
 
     monkeypatch.setattr(Ledger, "find_endorsement", find("endorsement"))

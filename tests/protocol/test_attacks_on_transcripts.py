@@ -30,7 +30,6 @@ from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.encryption import encrypt, write_ciphertexts
 from dppp.paillier.proofs.ballots import prove_ballot
 from dppp.privacy.ledger.store import MemoryStore
-from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import (
     Ballot,
@@ -97,11 +96,8 @@ def _release() -> Released:
         batch=batch_of(setting, request),
         blinding=setting.table.draw(seeded("colluder").randbytes),
     )
-    aggregator = Aggregator(
-        task=setting.task,
-        public=setting.public,
-        signer=setting.aggregator_signer,
-        store=MemoryBatchStore(),
+    aggregator = setting.aggregator(
+        MemoryBatchStore(),
     )
     teachers = {
         index: new_teacher(setting, index, new_ledger(setting, index, MemoryStore()))

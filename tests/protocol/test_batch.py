@@ -1,5 +1,6 @@
 """A batch at the aggregator: what comes too late, when voting ends, and whom it asks to open."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from tests.protocol.parties import (
     tallies_of,
 )
 
-import dppp.protocol.batch
+import dppp.protocol.with_paillier.batch
 from dppp.errors import InputError
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.protocol.batch import Patience
@@ -52,12 +53,12 @@ def bad_ballot(running: OneBatch, teacher: int) -> bytes:
     return cast_anything(running.setting, teacher, running.batch, plaintexts, source=source)
 
 
-def served(sends: list[Send]) -> BallotList:
+def served(sends: Sequence[Send]) -> BallotList:
     (data,) = {send.data for send in sends}
     return decode(data, BallotList)
 
 
-def asked(sends: list[Send], kind: str = BallotList.KIND) -> tuple[int, ...]:
+def asked(sends: Sequence[Send], kind: str = BallotList.KIND) -> tuple[int, ...]:
     return tuple(send.teacher for send in sends if kind_of(send.data) == kind)
 
 
@@ -164,9 +165,9 @@ def test_nothing_is_opened_before_enough_have_endorsed_the_list(running: OneBatc
     running.endorse(1, 2, 3)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     assert running.status.stage is Stage.ENDORSEMENTS
-    assert running.status.sharers == ()
+    assert running.status.answerers == ()
     sends = running.aggregator.receive(5, running.endorsement_of(5), now=0).sends
-    assert running.status.stage is Stage.SHARES
+    assert running.status.stage is Stage.ANSWERS
     assert asked(sends, CertifiedList.KIND) == (1, 2, 3, 5)
     certified = decode(sends[0].data, CertifiedList)
     assert [each.teacher for each in certified.endorsers] == [1, 2, 3, 5]
@@ -223,7 +224,7 @@ def test_an_opening_is_given_up_after_its_time_and_says_who_was_missing(running:
     running.endorse(1, 2, 3, 4, now=10)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=11)
     running.aggregator.tick(10 + PATIENCE.opening - 1)
-    assert running.status.stage is Stage.SHARES
+    assert running.status.stage is Stage.ANSWERS
     running.aggregator.tick(10 + PATIENCE.opening)
     assert running.outcome == Abort(
         reason="1 good decryption shares, and 4 are needed", missing=(1, 3, 4, 5), culprits=()
@@ -237,7 +238,7 @@ def test_the_first_shares_of_a_teacher_stand_and_enough_of_them_open(running: On
         for _ in range(2):
             running.aggregator.receive(teacher, encode(running.shares_of(teacher)), now=0)
         assert running.outcome is None
-    assert running.status.sharers == (1, 2, 3)
+    assert running.status.answerers == (1, 2, 3)
     running.aggregator.receive(4, encode(running.shares_of(4)), now=0)
     assert isinstance(running.outcome, Receipt)
 
@@ -253,9 +254,9 @@ def test_what_comes_before_its_time_is_not_a_fault(running: OneBatch) -> None:
     running.endorse(1, 2, 3, 4)
     running.aggregator.receive(1, proof_of(running, 1), now=0)
     assert running.faults == {}
-    assert running.status.sharers == ()
+    assert running.status.answerers == ()
     running.aggregator.receive(1, shares, now=0)
-    assert running.status.sharers == (1,)
+    assert running.status.answerers == (1,)
 
 
 def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: OneBatch) -> None:
@@ -264,7 +265,7 @@ def test_after_the_first_shares_a_teachers_others_are_not_looked_at(running: One
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     running.aggregator.receive(1, encode(running.shares_of(2)), now=0)
     assert running.faults == {}
-    assert running.status.sharers == (1,)
+    assert running.status.answerers == (1,)
 
 
 def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) -> None:
@@ -273,7 +274,7 @@ def test_who_was_blamed_for_its_shares_gets_no_second_chance(running: OneBatch) 
     running.aggregator.receive(1, shares_of_another_list(running, 1), now=0)
     running.aggregator.receive(1, encode(running.shares_of(1)), now=0)
     assert set(running.faults) == {1}
-    assert running.status.sharers == ()
+    assert running.status.answerers == ()
 
 
 def test_shares_that_do_not_open_are_to_be_proved_and_all_others_are_asked() -> None:
@@ -323,7 +324,9 @@ def test_a_proof_that_nobody_asked_for_or_that_came_before_is_not_checked(
     """Whoever carries messages can repeat one without end, and a check takes a while."""
     running = start_batch(7, 1, 1)
     checked: list[int] = []
-    monkeypatch.setattr(dppp.protocol.batch, "verify_shares", lambda *_, **__: checked.append(1))
+    monkeypatch.setattr(
+        dppp.protocol.with_paillier.batch, "verify_shares", lambda *_, **__: checked.append(1)
+    )
     running.vote(*running.teachers)
     running.endorse(1, 2, 3, 4, 5)
     running.aggregator.receive(2, encode(running.shares_of(2)), now=0)

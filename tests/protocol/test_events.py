@@ -9,13 +9,13 @@ from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.events import (
     Aborted,
+    AnswerCounted,
     BallotCounted,
     EndorsementCounted,
     Event,
     ListClosed,
     Output,
     Released,
-    SharesCounted,
     Stage,
     Started,
     TeacherBlamed,
@@ -53,7 +53,7 @@ def test_a_batch_tells_its_whole_story_once_and_in_order() -> None:
         *[BallotCounted] * 5,
         ListClosed,
         *[EndorsementCounted] * threshold,
-        *[SharesCounted] * threshold,
+        *[AnswerCounted] * threshold,
         Released,
     ]
     assert {event.batch for event in events} == {request.batch_id}
@@ -83,10 +83,10 @@ def test_status_and_events_say_the_same() -> None:
     running.vote(1, 2, 3, 4, 5)
     assert running.status.stage is Stage.ENDORSEMENTS
     running.endorse(1, 2, 3, 4)
-    assert running.status.stage is Stage.SHARES
+    assert running.status.stage is Stage.ANSWERS
     (event,) = running.aggregator.receive(1, encode(running.shares_of(1)), now=NOW).events
-    assert event == SharesCounted(batch=running.batch, teacher=1, count=1)
-    assert running.status.sharers == (1,)
+    assert event == AnswerCounted(batch=running.batch, teacher=1, count=1)
+    assert running.status.answerers == (1,)
 
 
 def test_a_stored_list_that_somebody_changed_ends_its_batch() -> None:
@@ -98,9 +98,7 @@ def test_a_stored_list_that_somebody_changed_ends_its_batch() -> None:
 
     def fresh() -> Aggregator:
         setting = running.setting
-        return Aggregator(
-            task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-        )
+        return setting.aggregator(store)
 
     (ended,) = fresh().start(request, now=NOW).events
     assert isinstance(ended, Aborted)
@@ -116,9 +114,7 @@ def test_what_is_unfinished_is_found_and_what_has_ended_is_known() -> None:
     setting = running.setting
 
     def fresh() -> Aggregator:
-        return Aggregator(
-            task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-        )
+        return setting.aggregator(store)
 
     first = fresh()
     done = request_for(setting, [1], nonce=1, deadline=DEADLINE)

@@ -25,6 +25,7 @@ from dppp.protocol.messages import (
     BallotList,
     CertifiedList,
     SignedShares,
+    TaskId,
     input_digest,
 )
 from dppp.protocol.receipt import Receipt
@@ -37,6 +38,7 @@ from dppp.protocol.wire import decode, encode, kind_of
 def test_a_batch_is_answered_and_its_transcript_verifies(family: str) -> None:
     parties = small(of=certificate(noise=family))
     outcome = federation(parties).ask(rows(*[1] * 20))
+    assert outcome.transcript is not None
     verified = verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True)
     assert verified.answers == outcome.answers
     assert verified.ballots == 5
@@ -48,7 +50,9 @@ def test_a_batch_is_answered_and_its_transcript_verifies(family: str) -> None:
 def test_dropouts_within_the_bound_are_survived() -> None:
     parties = small()
     outcome = federation(parties, without=[3]).ask(rows(0, 1))
-    assert verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True).ballots == 4
+    assert outcome.transcript is not None
+    verified = verify_transcript(outcome.transcript.to_bytes(), insecure_testing=True)
+    assert verified.ballots == 4
 
 
 def test_one_dropout_too_many_aborts_and_names_the_missing() -> None:
@@ -223,7 +227,7 @@ def test_a_request_for_another_task_or_with_bad_inputs_is_refused() -> None:
     parties = small()
     request = request_for(parties, 1)
     for broken in (
-        replace(request, task_id=bytes(32)),
+        replace(request, task_id=TaskId(bytes(32))),
         replace(request, deadline=NOW - 1),
         replace(request, queries=(replace(request.queries[0], input=b"x"),)),
     ):

@@ -1,6 +1,7 @@
 """Signatures cover everything in a message, and hold for one kind of message only."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.protocol.parties import set_up
@@ -15,15 +16,20 @@ from dppp.protocol.messages import (
     SignedShareProof,
     SignedShares,
 )
-from dppp.protocol.signing import require_from_aggregator, sign, signer_of, verify_signature
+from dppp.protocol.signing import require_from_aggregator, sign, verify_signature
 
 BATCH, LIST = BatchId(b"b" * 32), ListHash(b"l" * 32)
 
 
 def test_a_signature_of_shares_is_not_one_of_a_proof_with_the_same_bytes() -> None:
     setting = set_up(5, 1, 1)
-    about = {"task_id": setting.task.task_id, "batch_id": BATCH, "list_hash": LIST, "teacher": 2}
-    shares = sign(SignedShares(**about, shares=b"same"), signer_of(setting.signing_keys[1]))
+    about: dict[str, Any] = {
+        "task_id": setting.task.task_id,
+        "batch_id": BATCH,
+        "list_hash": LIST,
+        "teacher": 2,
+    }
+    shares = sign(SignedShares(**about, shares=b"same"), setting.signer(2))
     verify_signature(setting.task, shares)
     with pytest.raises(SignatureFault):
         verify_signature(
@@ -34,7 +40,7 @@ def test_a_signature_of_shares_is_not_one_of_a_proof_with_the_same_bytes() -> No
 def test_a_signature_of_a_proof_request_is_not_one_of_a_certified_list() -> None:
     """Without endorsers the two hold the same parts."""
     setting = set_up(5, 1, 1)
-    about = {"task_id": setting.task.task_id, "batch_id": BATCH, "list_hash": LIST}
+    about: dict[str, Any] = {"task_id": setting.task.task_id, "batch_id": BATCH, "list_hash": LIST}
     asked = sign(ProofRequest(**about, tallies=b"same"), setting.aggregator_signer)
     require_from_aggregator(setting.task, asked)
     with pytest.raises(NotFromAggregator):

@@ -8,10 +8,10 @@ from tests.protocol.small import (
     FEATURES,
     NOW,
     certificate,
-    dealt,
     request_for,
     small,
 )
+from tests.small_federation import dealt_key
 from tests.vectors.make_paillier import PRIMES
 
 from dppp.errors import TaskError, WireError
@@ -104,7 +104,7 @@ def test_an_uncertified_task_cannot_exist() -> None:
             teachers=entries,
             aggregator_key=bytes(32),
             certificate=weak,
-            public=dealt(5, 4).public,
+            public=dealt_key(5, 4).public,
         )
 
 
@@ -176,7 +176,7 @@ def test_two_teachers_cannot_share_a_key() -> None:
 
 def test_a_foreign_key_is_refused() -> None:
     task = small().task
-    for public in (dealt(5, 3).public, dealt(6, 4).public, dealt(5, 4, s=2).public):
+    for public in (dealt_key(5, 3).public, dealt_key(6, 4).public, dealt_key(5, 4, s=2).public):
         with pytest.raises(TaskError, match="public key"):
             task.require_key(public)
 
@@ -208,7 +208,7 @@ def test_noise_for_other_numbers_is_refused() -> None:
             teachers=small().task.teachers[:4],
             aggregator_key=bytes(32),
             certificate=certificate(),
-            public=dealt(5, 4).public,
+            public=dealt_key(5, 4).public,
         )
     with pytest.raises(TaskError, match="shares"):
         changed(noise_terms=NoiseTerms.of(Skellam(share_variance=9.0, shares=5)))

@@ -371,9 +371,9 @@ def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
     )
     for message in (ballot_list, certified, proof):
         for signature in (UNSIGNED, a_teachers(signed_bytes(message)), request.signature):
-            forged = dataclasses.replace(message, signature=signature)
+            with_another = encode(dataclasses.replace(message, signature=signature))
             with pytest.raises(NotFromAggregator):
-                parties.teachers[1].handle(encode(forged), now=NOW)
+                parties.teachers[1].handle(with_another, now=NOW)
 
 
 def test_the_signature_of_a_request_covers_all_of_it() -> None:
@@ -412,9 +412,12 @@ def test_whatever_a_model_says_the_teacher_takes_part(
     parties = small(model=model)
     seen: list[np.ndarray] = []
     cast = parties.teachers[1]._cast_votes
-    monkeypatch.setattr(
-        parties.teachers[1], "_cast_votes", lambda inputs: seen.append(cast(inputs)) or seen[-1]
-    )
+
+    def cast_and_look(inputs: np.ndarray) -> np.ndarray:
+        seen.append(cast(inputs))
+        return seen[-1]
+
+    monkeypatch.setattr(parties.teachers[1], "_cast_votes", cast_and_look)
     parties.teachers[1].vote(encode(request_for(parties, 0, 1, 2)), now=NOW)
     assert seen[0].tolist() == expected
 

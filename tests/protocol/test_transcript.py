@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.protocol.small import dealt, federation, rows, small
+from tests.protocol.small import federation, rows, small
+from tests.small_federation import dealt_key
 
 from dppp.errors import TranscriptError
 from dppp.federation import Outcome
@@ -92,7 +93,7 @@ def changes() -> dict[str, list[dict[str, Any]]]:
     first, *rest = honest.endorsers
     return {
         "task": [{"task": b""}, {"task": honest.task[:-1]}],
-        "key": [{"public_key": dealt(6, 4).public.to_bytes()}, {"public_key": b"x"}],
+        "key": [{"public_key": dealt_key(6, 4).public.to_bytes()}, {"public_key": b"x"}],
         "queries": [{"queries": ()}],
         "endorsements": [
             {"task": other.task},

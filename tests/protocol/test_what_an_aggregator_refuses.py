@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from gmpy2 import mpz
@@ -18,7 +19,7 @@ from tests.protocol.parties import (
 import dppp.protocol.aggregator
 from dppp.errors import BallotFault, InputError, ListFault, SignatureFault
 from dppp.paillier.decryption.shares import DecryptionShares
-from dppp.protocol.aggregator import Aggregator
+from dppp.paillier.keys import KeyId
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.events import Abort, Aborted, Output, Stage
 from dppp.protocol.messages import (
@@ -28,6 +29,7 @@ from dppp.protocol.messages import (
     BatchId,
     BatchRequest,
     Endorsement,
+    ListHash,
 )
 from dppp.protocol.signing import verify_signature
 from dppp.protocol.wire import decode, encode
@@ -117,7 +119,7 @@ def test_for_a_ballot_that_it_did_not_sign_nobody_is_blamed(
 
 
 def _of_another_list(running: OneBatch) -> bytes:
-    return running.signed(replace(running.shares_of(LIAR), list_hash=bytes(32)), by=LIAR)
+    return running.signed(replace(running.shares_of(LIAR), list_hash=ListHash(bytes(32))), by=LIAR)
 
 
 def _in_anothers_name(running: OneBatch) -> bytes:
@@ -157,10 +159,10 @@ def test_shares_that_are_not_good_are_left_out_and_their_sender_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert set(running.faults) == {LIAR}
     assert reason in running.faults[LIAR]
-    assert running.status.sharers == ()
+    assert running.status.answerers == ()
 
 
-def _endorsed(running: OneBatch, **changes: object) -> bytes:
+def _endorsed(running: OneBatch, **changes: Any) -> bytes:
     """The liar's endorsement of another statement, well signed."""
     found = decode(running.endorsement_of(LIAR), Endorsement)
     changed = replace(found, statement=replace(found.statement, **changes))
@@ -181,7 +183,7 @@ def _endorsed_unsigned(running: OneBatch) -> bytes:
     [
         (lambda running: _endorsed(running, list_hash=bytes(32)), "another list, or without"),
         (lambda running: _endorsed(running, tally_hash=bytes(32)), "another list, or without"),
-        (lambda running: _endorsed(running, key_id=bytes(32)), "another list, or without"),
+        (lambda running: _endorsed(running, key_id=KeyId(bytes(32))), "another list, or without"),
         (lambda running: _endorsed(running, participants=(1, 2, 3, 5)), "another list"),
         (lambda running: _endorsed(running, task_id=bytes(32)), "another list, or without"),
     ],
@@ -216,7 +218,7 @@ def test_for_shares_that_it_did_not_sign_nobody_is_blamed(
     running.aggregator.receive(LIAR, make(running), now=NOW)
     assert running.faults == {}
     running.aggregator.receive(LIAR, encode(running.shares_of(LIAR)), now=NOW)
-    assert running.status.sharers == (LIAR,)
+    assert running.status.answerers == (LIAR,)
 
 
 def test_shares_of_another_key_are_left_out_and_their_sender_blamed(running: OneBatch) -> None:
@@ -224,7 +226,7 @@ def test_shares_of_another_key_are_left_out_and_their_sender_blamed(running: One
     running.endorse(1, 2, 3, LIAR)
     public, message = running.setting.public, running.shares_of(LIAR)
     shares = DecryptionShares.from_bytes(public, message.shares)
-    foreign = replace(shares, key_id=bytes(32)).to_bytes(public)
+    foreign = replace(shares, key_id=KeyId(bytes(32))).to_bytes(public)
     running.aggregator.receive(
         LIAR, running.signed(replace(message, shares=foreign), by=LIAR), now=NOW
     )
@@ -287,12 +289,7 @@ def test_whoever_writes_into_the_store_asks_nothing_in_the_aggregators_name(
         """How many teachers are asked, or why nobody is."""
         store = MemoryBatchStore()
         store.put_once(under, Kind.REQUEST, encode(request))
-        aggregator = Aggregator(
-            task=setting.task,
-            public=setting.public,
-            signer=setting.aggregator_signer,
-            store=store,
-        )
+        aggregator = setting.aggregator(store)
         output = aggregator.adopt(under, now=NOW)
         outcome = aggregator.outcome(under)
         if outcome is None:

@@ -35,7 +35,7 @@ from dppp.protocol.messages import (
     SignedShares,
     share_context,
 )
-from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.randomness import random_unit
 
@@ -57,7 +57,7 @@ class ByzantineTeacher:
         self._ballots: dict[BatchId, bytes] = {}
         self._endorsements: list[Endorsement] = []
         self._shares: dict[ListHash, DecryptionShares] = {}
-        self._signer = signer_of(setting.signing_keys[index - 1])
+        self._signer = setting.signer(index)
 
     def handle(self, data: bytes) -> list[bytes]:
         match kind_of(data):
@@ -223,4 +223,4 @@ def copy_as_power(setting: Setting, victim: bytes, index: int, source: Random) -
         ciphertexts=write_ciphertexts(public, ciphertexts),
         proof=raised.to_bytes(public),
     )
-    return encode(sign(copied, signer_of(setting.signing_keys[index - 1])))
+    return encode(sign(copied, setting.signer(index)))

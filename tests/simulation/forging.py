@@ -20,10 +20,10 @@ from dppp.protocol.messages import (
     BatchId,
     BatchRequest,
     CertifiedList,
-    FromAggregator,
     ProofRequest,
+    Signed,
 )
-from dppp.protocol.signing import sign, signer_of
+from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
 
 _SEEN_AS = {ProofRequest.KIND: CertifiedList.KIND}
@@ -66,7 +66,7 @@ class ForgingBroker:
 
     def _made_up(
         self, seen: BatchRequest | BallotList | CertifiedList, victim: int, forge: Forge
-    ) -> FromAggregator:
+    ) -> Signed:
         message: BatchRequest | BallotList | CertifiedList | ProofRequest
         signature = seen.signature
         match seen:
@@ -91,7 +91,7 @@ class ForgingBroker:
         if forge.how == "signature of another":
             return replace(message, signature=signature)
         another = victim % len(self._setting.everybody)
-        return sign(message, signer_of(self._setting.signing_keys[another]))
+        return sign(message, self._setting.signer(another + 1))  # type: ignore[type-var]
 
 
 def _without_one(ballot_list: BallotList, victim: int) -> tuple[bytes, ...]:

@@ -7,6 +7,7 @@ as it is, and so it is here.
 """
 
 from collections import Counter
+from typing import Any
 
 from tests.protocol.parties import (
     CLASSES,
@@ -100,7 +101,10 @@ class Check:
             return
         transcript = StoredBatches(self._world.batch_store).transcript(asked.batch)
         assert transcript is not None
-        known = {"expected_task": self._setting.task.task_id, "insecure_testing": True}
+        known: dict[str, Any] = {
+            "expected_task": self._setting.task.task_id,
+            "insecure_testing": True,
+        }
         try:
             verified = verify_receipt(released.to_bytes(), **known)
             of_transcript = verify_transcript(transcript.to_bytes(), **known)

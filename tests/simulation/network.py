@@ -83,8 +83,8 @@ class Network:
                     message = _changed(message, fault)
         for each in arrivals:
             self._fly(each, message)
-        for each in waiting:
-            self._fly(arrival + 1, each)
+        for held in waiting:
+            self._fly(arrival + 1, held)
 
     def forge(self, message: Message, time: int) -> None:
         """Put a message on a link that its sender never sent; no place on the link is taken."""

@@ -8,7 +8,7 @@ from tests.simulation.operations import CrashAtWrite
 
 from dppp.privacy.ledger.chain import Entry, Head
 from dppp.privacy.ledger.store import MemoryStore, Transaction
-from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.batch_store import Kind, MemoryBatchStore
 
 
 class Crashed(BaseException):
@@ -102,16 +102,16 @@ class FusedBatchStore:
         self._fuse = fuse
         self._kept = MemoryBatchStore()
 
-    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         if self._kept.get(key, kind) is None:
             self._fuse.write(lambda: self._kept.put_once(key, kind, data))
         return self._kept.put_once(key, kind, data)
 
-    def get(self, key: bytes, kind: str) -> bytes | None:
+    def get(self, key: bytes, kind: Kind) -> bytes | None:
         return self._kept.get(key, kind)
 
-    def having(self, kind: str) -> tuple[bytes, ...]:
+    def having(self, kind: Kind) -> tuple[bytes, ...]:
         return self._kept.having(kind)
 
-    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+    def put_since(self, kind: Kind, position: int) -> tuple[tuple[int, bytes], ...]:
         return self._kept.put_since(kind, position)

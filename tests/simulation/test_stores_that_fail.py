@@ -19,11 +19,11 @@ class FullDisk(MemoryBatchStore):
         self.kind: str | None = kind
         self.puts = 0
 
-    def put_once(self, batch: BatchId, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         self.puts += 1
         if kind == self.kind:
             raise OSError("no space left on device")
-        return super().put_once(batch, kind, data)
+        return super().put_once(key, kind, data)
 
 
 @pytest.fixture
@@ -33,9 +33,7 @@ def attacker() -> Attacker:
 
 def _new_aggregator(attacker: Attacker, store: MemoryBatchStore) -> Aggregator:
     setting = attacker.setting
-    return Aggregator(
-        task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
-    )
+    return setting.aggregator(store)
 
 
 def _run(attacker: Attacker, aggregator: Aggregator, now: int = 0) -> BatchId:

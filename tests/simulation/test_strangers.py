@@ -12,12 +12,7 @@ def test_a_channel_that_is_no_teachers_changes_nothing() -> None:
     """Else a few strangers with broken ballots would end the vote before the teachers have cast."""
     attacker = Attacker(set_up(5, 1, 1))
     setting, request = attacker.setting, request_for(attacker.setting, [7])
-    aggregator = RecordingAggregator(
-        task=setting.task,
-        public=setting.public,
-        signer=setting.aggregator_signer,
-        store=MemoryBatchStore(),
-    )
+    aggregator = RecordingAggregator(setting, MemoryBatchStore())
     aggregator.start(request, now=0)
     ballot = attacker.collect(request)[1]
     for stranger in (-1, 0, 6, 7, 8, 9):

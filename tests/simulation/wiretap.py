@@ -20,9 +20,9 @@ from dppp.protocol.messages import (
     BatchRequest,
     CertifiedList,
     Endorsement,
-    FromAggregator,
     ListHash,
     ListStatement,
+    Signed,
     SignedShareProof,
     SignedShares,
     list_hash,
@@ -122,11 +122,11 @@ class Wiretap:
         is_about_list = tally_hash(certified.tallies) == statement.tally_hash
         return is_about_list and len(signed) >= self._setting.task.trust.threshold
 
-    def _is_from_aggregator(self, message: FromAggregator) -> bool:
+    def _is_from_aggregator(self, message: Signed) -> bool:
         return _is_signed(self._setting.aggregator_key, message)
 
 
-def _is_signed(key: Ed25519PrivateKey, message: FromAggregator | Endorsement) -> bool:
+def _is_signed(key: Ed25519PrivateKey, message: Signed | Endorsement) -> bool:
     try:
         key.public_key().verify(message.signature, signed_bytes(message))
     except InvalidSignature:

@@ -259,12 +259,7 @@ class World:
             self._start_teacher(role)
 
     def _start_aggregator(self) -> None:
-        self._aggregator = RecordingAggregator(
-            task=self.setting.task,
-            public=self.setting.public,
-            signer=self.setting.aggregator_signer,
-            store=self.batch_store,
-        )
+        self._aggregator = RecordingAggregator(self.setting, self.batch_store)
         self._at_aggregator(self._go_on)
 
     def _go_on(self, aggregator: Aggregator) -> Output:

@@ -18,7 +18,7 @@ from dppp.paillier.dealer import DealtKey, deal_from_primes
 from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, encrypt, write_ciphertexts
-from dppp.paillier.keys import Decryption, PublicKey
+from dppp.paillier.keys import Decryption, KeyId, PublicKey
 from dppp.paillier.packing import Packing
 from dppp.paillier.proofs.ballots import BallotProof, prove_ballot
 from dppp.paillier.proofs.shares import prove_shares
@@ -224,7 +224,7 @@ def _bad_shares(good: dict[str, Any], public: PublicKey) -> list[Any]:
     one, two = shares[0].elements
     wrong = replace(shares[0], elements=(one * 4 % public.modulus, two))
     swapped = replace(shares[0], elements=(two, one))
-    foreign = replace(shares[0], key_id=hashlib.sha256(b"another key").digest())
+    foreign = replace(shares[0], key_id=KeyId(hashlib.sha256(b"another key").digest()))
     prime = replace(shares[0], elements=(PRIMES[0], two))
 
     def given(*changed: DecryptionShares) -> list[str]:

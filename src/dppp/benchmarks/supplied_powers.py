@@ -55,7 +55,7 @@ def check_powers(
     right = multiply_powers(residues, weights, public.modulus)
     raised = power_public(right, public.factorial, public.modulus)
     if not are_equal_up_to_sign(left, raised, public.modulus):
-        raise ProofError("a supplied power is false; refuse the list")
+        raise ProofError("a supplied power is false")
 
 
 def make_shares_from_powers(

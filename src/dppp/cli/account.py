@@ -78,7 +78,10 @@ def certify(
     elif queries == 1:
         exact = delta_at(given, epsilon, scope=scope)
     else:
-        raise InputError("a single coordinate is certified for one query; leave out --queries")
+        raise InputError(
+            "a single coordinate is certified for one query",
+            hint="leave out --queries",
+        )
     sampling = sampling_delta(given, epsilon=epsilon, queries=queries, classes=classes)
     result = {
         **_describe(given, queries=queries),
@@ -204,7 +207,10 @@ def _spending_from_file(path: Path) -> "Spending":
     data = _read_json_object(path)
     queries = data.get("queries")
     if not isinstance(queries, int):
-        raise InputError(f"{path} does not say how many queries; write it with calibrate --json")
+        raise InputError(
+            f"{path} does not say how many queries",
+            hint="write it with: dppp calibrate --json",
+        )
     return Spending(noise=noise_from_json(data), queries=queries)
 
 

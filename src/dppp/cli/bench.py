@@ -109,7 +109,10 @@ def _bench_here(
         insecure_testing=True,
     )
     if plot is not None and not plot.parent.is_dir():
-        raise InputError(f"there is no folder {plot.parent} for the plot; make it first")
+        raise InputError(
+            f"there is no folder {plot.parent} for the plot",
+            hint="make it first",
+        )
     is_stepwise = with_steps or plot is not None
     result = run_benchmark(workload, with_steps=is_stepwise, with_peers=with_peers)
     result |= measure_sampling()

@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _fail(code: int, error: DpppError, *, as_json: bool) -> NoReturn:
-    message = " ".join(error.message.split())
+    message, hint = (" ".join((text or "").split()) for text in (error.message, error.hint))
     if as_json:
-        sys.stderr.write(json.dumps({"error": message, "hint": error.hint}) + "\n")
+        sys.stderr.write(json.dumps({"error": message, "hint": hint or None}) + "\n")
     else:
-        sys.stderr.write(f"dppp: {message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        sys.stderr.write(f"dppp: {message}\n" + (f"hint: {hint}\n" if hint else ""))
     sys.exit(code)

@@ -30,5 +30,6 @@ def save_figure(figure: object, path: Path) -> None:
         figure.savefig(path, dpi=150)  # type: ignore[attr-defined]
     except (OSError, ValueError) as error:
         raise InputError(
-            f"cannot draw to {path}: {error}; name a .png, .svg or .pdf file"
+            f"cannot draw to {path}: {error}",
+            hint="name a .png, .svg or .pdf file",
         ) from error

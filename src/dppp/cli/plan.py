@@ -91,7 +91,10 @@ def _read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
 
     table = read_table(path)
     if not table.rows:
-        raise InputError(f"{path} holds no votes; give a row of column names, then a row per query")
+        raise InputError(
+            f"{path} holds no votes",
+            hint="give a row of column names, then a row per query",
+        )
     if "" in table.columns:
         raise InputError(
             f"the first line of {path} must name every column: a name for each teacher, and "

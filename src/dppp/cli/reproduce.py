@@ -183,7 +183,10 @@ def _steps() -> Any:
 
 def _check(dataset: str | None, known: tuple[str, ...], out: Path, repetitions: int) -> None:
     if dataset is not None and dataset not in known:
-        raise InputError(f"unknown dataset {dataset!r}; choose one of {', '.join(known)}")
+        raise InputError(
+            f"unknown dataset {dataset!r}",
+            hint=f"choose one of {', '.join(known)}",
+        )
     require_whole("repetitions", repetitions)
     make_folder(out)
 

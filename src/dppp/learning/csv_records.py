@@ -39,6 +39,7 @@ def _labels(table: CsvTable, column: str) -> list[str]:
     if "" in labels:
         number = table.line_numbers[labels.index("")]
         raise InputError(
-            f"line {number} of {table.path} has no label; fill it in or leave the line out"
+            f"line {number} of {table.path} has no label",
+            hint="fill it in or leave the line out",
         )
     return labels

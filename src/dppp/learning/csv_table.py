@@ -63,8 +63,9 @@ class CsvTable:
             number = math.nan
         if not math.isfinite(number):
             raise InputError(
-                f"line {line} of {self.path} has {row[place]!r} in column {self.columns[place]!r}, "
-                "expected a finite number; turn text into numbers, and fill in what is missing"
+                f"line {line} of {self.path} has {row[place]!r} in column "
+                f"{self.columns[place]!r}, expected a finite number",
+                hint="turn text into numbers, and fill in what is missing",
             )
         return number
 
@@ -76,7 +77,10 @@ def read_table(path: Path) -> CsvTable:
             reader = csv.reader(file, strict=True)
             lines = [(reader.line_num, tuple(line)) for line in reader if line]
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
+        raise InputError(
+            f"cannot read {path}: {error.strerror}",
+            hint="check the path",
+        ) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
     header: tuple[str, ...] = lines[0][1] if lines else ()

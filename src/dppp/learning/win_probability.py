@@ -88,7 +88,10 @@ class ObservedVotes:
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 2 or self.counts.shape[0] < 1:
-            raise InputError("the votes hold no query; give one row a query, one column a class")
+            raise InputError(
+                "the votes hold no query",
+                hint="give one row per query and one column per class",
+            )
         require_whole("classes", self.classes, least=2)
         if np.any(self.counts < 0) or len(set(self.counts.sum(axis=1).tolist())) > 1:
             raise InputError("every teacher votes once in every query; the counts do not add up")

@@ -90,7 +90,10 @@ class EpochSecret:
     def __post_init__(self) -> None:
         require_index(self.teacher)
         if len(self.secret) != SECRET_BYTES:
-            raise KeyMaterialError("an epoch secret has 32 bytes; make a new one")
+            raise KeyMaterialError(
+                "an epoch secret has 32 bytes",
+                hint="make a new one",
+            )
         exchange = X25519PrivateKey.from_private_bytes(hashlib.sha512(self.secret).digest()[:32])
         public = exchange.public_key().public_bytes_raw()
         object.__setattr__(self, "_exchange", exchange)
@@ -114,7 +117,8 @@ class EpochSecret:
         head = len(_SECRET_TAG)
         if len(stored) != head + _INDEX_BYTES + SECRET_BYTES or stored[:head] != _SECRET_TAG:
             raise KeyMaterialError(
-                "this is not a stored epoch secret; make a new secret at the next epoch"
+                "this is not a stored epoch secret",
+                hint="make a new secret at the next epoch",
             )
         index = int.from_bytes(stored[head : head + _INDEX_BYTES], "big")
         return cls(teacher=index, secret=stored[head + _INDEX_BYTES :])
@@ -171,7 +175,10 @@ def require_on_curve(key: EpochKey) -> None:
 def pair_secret(own: EpochSecret, other: EpochKey) -> bytes:
     """The raw X25519 secret of two teachers: computed once per epoch, shown only in a dispute."""
     if own.teacher == other.teacher:
-        raise InputError(f"teacher {own.teacher} has no pair with itself; use own_row_key")
+        raise InputError(
+            f"teacher {own.teacher} has no pair with itself",
+            hint="use own_row_key",
+        )
     return own.exchange(other)
 
 

@@ -50,10 +50,10 @@ class Parameters:
         object.__setattr__(self, "security_bits", bits)
         if self.security_after_loss < LEAST_SECURITY_BITS:
             raise MaskParametersError(
-                f"a modulus of {self.modulus_bits} bits at degree {self.degree} leaves "
-                f"{bits} - {self.loss_bits} = {self.security_after_loss} bits of security for "
-                f"{self.teachers} teachers, and {LEAST_SECURITY_BITS} are needed; take degree 2048 "
-                "or fewer or narrower slots"
+                f"a modulus of {self.modulus_bits} bits at degree {self.degree} leaves {bits} - "
+                f"{self.loss_bits} = {self.security_after_loss} bits of security for "
+                f"{self.teachers} teachers, and {LEAST_SECURITY_BITS} are needed",
+                hint="take degree 2048 or fewer or narrower slots",
             )
 
     def _require_room(self) -> None:
@@ -155,8 +155,8 @@ def choose_parameters(
     if not fitting:
         raise MaskParametersError(
             f"sums up to {largest_sum} take slots of {largest_sum.bit_length()} bits, and no ring "
-            f"that hides the votes of {teachers} teachers has room for one; narrow the noise, "
-            "lower the number of votes, or use paillier"
+            f"that hides the votes of {teachers} teachers has room for one",
+            hint="narrow the noise, lower the number of votes, or use paillier",
         )
     return min(fitting, key=lambda ring: (ring.bytes_for(counts), ring.degree))
 
@@ -199,9 +199,11 @@ def _require_trust(teachers: int, colluders: int, dropouts: int) -> None:
     if _threshold(teachers, colluders) > teachers - dropouts:
         raise MaskParametersError(
             f"{_threshold(teachers, colluders)} endorsements are needed, and only "
-            f"{teachers - dropouts} of {teachers} teachers are sure to answer; lower dropouts to "
-            f"{(teachers - colluders - 1) // 2}, or have at least "
-            f"{colluders + 2 * dropouts + 1} teachers"
+            f"{teachers - dropouts} of {teachers} teachers are sure to answer",
+            hint=(
+                f"lower dropouts to {(teachers - colluders - 1) // 2}, or have at least "
+                f"{colluders + 2 * dropouts + 1} teachers"
+            ),
         )
     if 2 * teachers >= FIELD:
         raise MaskParametersError(f"at most {FIELD // 2} teachers, got {teachers}")

@@ -34,8 +34,8 @@ def paper_noise_of_one(name: str, epsilon: float, delta: float) -> Noise:
 def _theorem(name: str) -> "_Theorem":
     if name not in _THEOREMS:
         raise InputError(
-            f"the paper has no calibration for {name} noise; use --calibration exact, "
-            "or binomial or discrete-gaussian noise"
+            f"the paper has no calibration for {name} noise",
+            hint="use --calibration exact, or binomial or discrete-gaussian noise",
         )
     return _THEOREMS[name]
 

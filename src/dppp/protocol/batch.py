@@ -191,15 +191,13 @@ class Batch:
     def _require_signed(self, message: FromTeacher, teacher: int) -> None:
         """Before anything in it is held against a teacher: only what it signed is its fault."""
         if message.teacher != teacher:
-            raise SignatureFault(
-                f"a {message.KIND} of another came from teacher {teacher}; drop it"
-            )
+            raise SignatureFault(f"a {message.KIND} of another came from teacher {teacher}")
         verify_signature(self._task, message)
 
     @staticmethod
     def _refuse_other(teacher: int) -> Never:
         raise BallotFault(
-            f"teacher {teacher} answered about another list, or without a ballot; leave it out",
+            f"teacher {teacher} answered about another list, or without a ballot",
             culprits=(teacher,),
         )
 

@@ -391,7 +391,10 @@ def _check_noise(task: Task) -> None:
     if task.entry_bound != entry_bound(noise):
         raise TaskError(f"a ballot's entries reach {entry_bound(noise)}, not {task.entry_bound}")
     if not noise.has_equal_shares:
-        raise TaskError("the tosses do not divide into equal shares; calibrate anew")
+        raise TaskError(
+            "the tosses do not divide into equal shares",
+            hint="calibrate anew",
+        )
     few = replace(task.promise, queries=min(task.queries, _FEW_QUERIES))
     for promise in (few, task.promise):  # too little for a few is found sooner than for all
         _require_certified(_certificate(noise, promise, task.trust))

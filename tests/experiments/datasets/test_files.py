@@ -152,7 +152,7 @@ def home(tmp_path, monkeypatch):
     """A web server on loopback that serves what is put into a mapping, and an empty cache."""
     monkeypatch.delenv("DPPP_DATA", raising=False)
     monkeypatch.setenv("DPPP_CACHE", str(tmp_path / "cache"))
-    served = {}
+    served: dict[str, bytes] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -188,7 +188,7 @@ def test_another_file_at_the_same_address_is_refused_and_not_kept(home, files, c
     address, served, cache = home
     file = replace(files[0], homes=(address,))
     served[f"/{file.name}"] = contents[1]
-    with pytest.raises(DatasetUnavailable, match=r"SHA-256 is .*; put it at .*train-images"):
+    with pytest.raises(DatasetUnavailable, match=r"SHA-256 is .*\nhint: put it at .*train-images"):
         find_file(file)
     assert not cache.exists()
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import nats
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from tests.left_out import need_program
 
 from dppp.service.ceremony.home import Home
@@ -64,7 +64,7 @@ class Connection:
         self.heard: list[tuple[str, bytes]] = []
 
     async def hear(self, subject: str) -> None:
-        async def keep(message: nats.aio.msg.Msg) -> None:
+        async def keep(message: Msg) -> None:
             self.heard.append((message.subject, message.data))
 
         await self.client.subscribe(subject, cb=keep)

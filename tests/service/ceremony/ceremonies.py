@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tests.protocol import small
+from tests.small_federation import dealt_key
 
 from dppp.privacy.trust import Trust
 from dppp.service.ceremony.authority import LIFETIME
@@ -74,6 +75,6 @@ def hold(root: Path, *, lifetime: timedelta = LIFETIME, **other_terms: object) -
     """Join, collect and deal; nobody has set up yet. `lifetime` is that of the certificates."""
     join_all(root, **other_terms)
     trust = Trust.with_defaults(len(TEACHERS), read_terms(root / "coordinator").colluders)
-    key = small.dealt(trust.teachers, trust.threshold)
+    key = dealt_key(trust.teachers, trust.threshold)
     dealt = deal_federation(root / "coordinator", root / "dealt", key=key, lifetime=lifetime)
     return Ceremony(root=root, dealt=dealt)

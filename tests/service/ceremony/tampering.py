@@ -35,7 +35,11 @@ def keep_copy(location: Location) -> Callable[[], None]:
     if isinstance(location, Path):
         copy = location.with_name("old copy")
         shutil.copy(location, copy)
-        return lambda: copy.replace(location) and None
+
+        def put_back() -> None:
+            copy.replace(location)
+
+        return put_back
     later = "position > (SELECT max(position) FROM kept_entries)"
     run_sql(location, "CREATE TABLE kept_entries AS SELECT * FROM entries")
     deletions = [f"DELETE FROM {table} WHERE {later}" for table in ("contents", "entries")]

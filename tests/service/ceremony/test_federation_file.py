@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol import small
 from tests.service.ceremony.ceremonies import Ceremony, hold
+from tests.small_federation import dealt_key
 
 from dppp.errors import FederationChanged, FederationError, InputError
 from dppp.paillier.keys import PublicKey
@@ -169,7 +169,7 @@ def test_a_changed_file_is_refused_with_a_reason(
     change, says = CHANGES[what]
     here = json.loads(ceremony.federation.to_bytes())
     there = json.loads(other.federation.to_bytes())
-    there["x"] = to_text(small.dealt(3, 2).public.to_bytes())
+    there["x"] = to_text(dealt_key(3, 2).public.to_bytes())
     change(here, there)
     data = (json.dumps(here, indent=2) + "\n").encode()
     with pytest.raises(InputError, match=says) as caught:
@@ -213,7 +213,7 @@ def test_no_damage_gets_through(ceremony: Ceremony, data: st.DataObject) -> None
 
 
 def test_the_public_key_must_be_the_tasks(ceremony: Ceremony) -> None:
-    foreign: PublicKey = small.dealt(3, 2).public
+    foreign: PublicKey = dealt_key(3, 2).public
     with pytest.raises(InputError, match="not the task's"):
         replace(ceremony.federation, public=foreign)
 
@@ -271,5 +271,5 @@ def test_dealing_again_overwrites_nothing(ceremony: Ceremony, tmp_path: Path) ->
     folder = ceremony.root / "dealt"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError, match="already"):
-        deal_federation(ceremony.root / "coordinator", folder, key=small.dealt(3, 3))
+        deal_federation(ceremony.root / "coordinator", folder, key=dealt_key(3, 3))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from rich.console import Console
-from tests.protocol import small
 from tests.service.ceremony.ceremonies import AGGREGATOR, BROKER, TEACHERS, Ceremony, hold
+from tests.small_federation import dealt_key
 
 from dppp.cli.federation import show_federation
 from dppp.errors import (
@@ -121,7 +121,7 @@ def test_a_share_that_would_be_sealed_to_another_key_is_refused(fresh: Ceremony)
 
 def test_the_share_of_another_teacher_is_refused_though_it_opens(fresh: Ceremony) -> None:
     """The dealer sealed the second share to the first teacher: two would vote as one."""
-    share = small.dealt(len(TEACHERS), 3).shares[1]
+    share = dealt_key(len(TEACHERS), 3).shares[1]
     sealed = seal_to(fresh.federation.teachers[0].sealing_key, share, fresh.federation.task.task_id)
     with pytest.raises(KeyMaterialError, match="share of teacher 2, and this home is teacher 1"):
         fresh.set_up(TEACHERS[0], share=sealed)

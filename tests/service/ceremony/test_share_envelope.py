@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol import small
+from tests.small_federation import dealt_key
 
 from dppp.errors import KeyMaterialError
 from dppp.protocol.messages import TaskId
@@ -15,7 +15,7 @@ from dppp.service.ceremony.share_envelope import TAG, seal_to, unseal_from
 
 KEY = X25519PrivateKey.generate()
 TASK, OTHER_TASK = TaskId(b"t" * 32), TaskId(b"o" * 32)
-SHARE = small.dealt(3, 2).shares[1]
+SHARE = dealt_key(3, 2).shares[1]
 SEALED = seal_to(KEY.public_key().public_bytes_raw(), SHARE, TASK)
 
 

@@ -171,6 +171,7 @@ def test_past_the_budget_and_past_an_allowance_nothing_is_asked(served: Served) 
     refused = bob.post("/api/batches", json={"rows": [[0.0, 2.0], [0.0, 3.0]]})
     assert refused.status_code == 403
     assert "1 are left for bob" in refused.json()["detail"]
+    assert refused.json()["hint"] == "ask for fewer, or for rows that were released before"
     assert ask(bob, [[0.0, 2.0]])["stage"] == "released"
     alice, left = served.client(), certificate().promise.queries - 3
     ask(alice, [[1.0, float(place)] for place in range(30)])
@@ -278,7 +279,7 @@ def test_bytes_that_are_no_json_or_no_finite_number_are_refused(served: Served, 
     ids=["none", "wrong", "its hash", "shortened", "umlaut"],  # the same for all workers of xdist
 )
 def test_without_a_right_token_nothing_is_told(served: Served, token: str) -> None:
-    headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+    headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
     with httpx.Client(base_url=served.address, headers=headers) as client:
         for path in (
             "task",

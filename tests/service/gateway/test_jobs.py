@@ -27,24 +27,24 @@ from dppp.service.stores.sqlite.batches import SqliteBatchStore
 class Failing:
     """A store that fails when something of this kind is put, as often as it is told."""
 
-    def __init__(self, store: BatchStore, kind: str, failures: int) -> None:
+    def __init__(self, store: BatchStore, kind: Kind, failures: int) -> None:
         self._store = store
         self._kind = kind
         self.failures = failures
 
-    def put_once(self, key: bytes, kind: str, data: bytes) -> bytes:
+    def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         if kind == self._kind and self.failures:
             self.failures -= 1
             raise BatchStoreUnavailable("the disk is full")
         return self._store.put_once(key, kind, data)
 
-    def get(self, key: bytes, kind: str) -> bytes | None:
+    def get(self, key: bytes, kind: Kind) -> bytes | None:
         return self._store.get(key, kind)
 
-    def having(self, kind: str) -> tuple[bytes, ...]:
+    def having(self, kind: Kind) -> tuple[bytes, ...]:
         return self._store.having(kind)
 
-    def put_since(self, kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+    def put_since(self, kind: Kind, position: int) -> tuple[tuple[int, bytes], ...]:
         return self._store.put_since(kind, position)
 
 
@@ -57,7 +57,7 @@ def store(tmp_path: Path) -> Iterator[SqliteBatchStore]:
 
 @contextmanager
 def gateway(
-    parties: Parties, store: BatchStore, token: str = ALICE, **settings: int
+    parties: Parties, store: BatchStore, token: str = ALICE, **settings: Any
 ) -> Iterator[tuple[httpx.Client, Embedded]]:
     """A gateway in front of a store, and a querier's connection to it."""
     embedded = embed_gateway(parties, store=store, queriers=QUERIERS, **settings)
@@ -79,7 +79,7 @@ ROWS = [[1.0, 1.0], [2.0, 1.0]]
 
 @pytest.mark.parametrize("kind", [Kind.JOB, Kind.REQUEST])
 def test_a_job_whose_start_failed_is_started_by_the_same_key_and_charged_once(
-    store: SqliteBatchStore, kind: str
+    store: SqliteBatchStore, kind: Kind
 ) -> None:
     with gateway(small(), Failing(store, kind, failures=1)) as (client, _):
         failed = post(client, ROWS, "monday")
@@ -208,7 +208,7 @@ def test_what_was_counted_is_not_read_again_and_again(
     read: list[int] = []
     put_since = store.put_since
 
-    def noting(kind: str, position: int) -> tuple[tuple[int, bytes], ...]:
+    def noting(kind: Kind, position: int) -> tuple[tuple[int, bytes], ...]:
         found = put_since(kind, position)
         read.append(len(found))
         return found
@@ -229,7 +229,7 @@ def test_a_batch_whose_ballots_no_broker_could_carry_is_refused_before_it_is_cha
     three = parties.task.answer_bytes(3) * parties.task.trust.teachers
     monkeypatch.setattr("dppp.service.broker.frames.MOST_BYTES", three)
     with gateway(parties, store) as (client, _):
-        many = [[1, place] for place in range(30)]
+        many = [[1.0, float(place)] for place in range(30)]
         refused = client.post("/api/batches", json={"rows": many})
         assert refused.status_code == 413
         assert "fewer rows" in refused.json()["hint"]

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.protocol.small import certificate, small
@@ -22,7 +23,7 @@ from dppp.service.gateway.page_files import read_page
 from dppp.service.gateway.schemas import FEW_LABELS
 from dppp.service.gateway.single_flight import SingleFlight
 
-PLAN = {
+PLAN: dict[str, Any] = {
     "teachers": 20,
     "colluders": 4,
     "dropouts": 2,
@@ -120,7 +121,7 @@ def test_a_plan_is_what_the_library_says(served: Served) -> None:
     assert paper["exact_delta"] > paper["promised_delta"]
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a contradiction": ({"colluders": 15, "dropouts": 10}, "below teachers"),
     "noise that drowns": ({"epsilon": 0.05, "queries": 1_000}, "drown"),
     "no paper's formula": ({"calibration": "paper"}, "the paper has no calibration"),

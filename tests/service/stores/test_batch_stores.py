@@ -156,8 +156,8 @@ def test_a_closed_store_says_so(location: Location) -> None:
 
 def test_a_large_transcript_is_kept_whole(open_store: Open) -> None:
     data = os.urandom(5_000_000)
-    open_store().put_once(FIRST, "transcript", data)
-    assert open_store().get(FIRST, "transcript") == data
+    open_store().put_once(FIRST, Kind.OUTCOME, data)
+    assert open_store().get(FIRST, Kind.OUTCOME) == data
 
 
 def test_a_store_is_of_one_task_and_of_no_version_before_endorsements(open_store: Open) -> None:
@@ -170,7 +170,7 @@ def test_a_store_is_of_one_task_and_of_no_version_before_endorsements(open_store
 
 
 @pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.JOB])
-def test_a_store_that_an_old_version_wrote_into_is_refused(open_store: Open, kind: str) -> None:
+def test_a_store_that_an_old_version_wrote_into_is_refused(open_store: Open, kind: Kind) -> None:
     store = open_store()
     store.put_once(FIRST, kind, b"of 0.1.0")
     with pytest.raises(InputError, match=r"before 0\.2\.0.*\nhint: .*new place"):

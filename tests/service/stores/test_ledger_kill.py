@@ -120,7 +120,8 @@ def test_everything_is_on_disk_before_it_is_sent(tmp_path: Path) -> None:
     files, trace = make_files(tmp_path / "files"), tmp_path / "trace"
     calls = "write,pwrite64,fsync,fdatasync,rename"
     assert _trace(calls, files, "-y", "-o", str(trace)).returncode == 0
-    unsynced, sent = set(), 0
+    sent = 0
+    unsynced: set[str] = set()
     for line in trace.read_text().splitlines():
         call, target = re.match(r'(\w+)\((?:\d+<|")([^>"]*)', line).groups()  # type: ignore[union-attr]
         if line.startswith("write(1<"):

@@ -61,7 +61,6 @@ def test_the_newest_entries_are_seen_whatever_the_default_isolation_is(
         assert answer(ledger, "c", ballot=b"x") == b"ballot of c"
 
 
-@contextlib.contextmanager
 def wait_shortly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "_SETTINGS", postgres._SETTINGS.bindparams(wait="300ms"))
 

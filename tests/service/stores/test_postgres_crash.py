@@ -15,6 +15,8 @@ from tests.service.ceremony.tampering import schema_of
 from tests.service.stores.ledger_files import make_files
 from tests.service.stores.test_ledger_kill import assert_nothing_was_lost
 
+from dppp.protocol.batch_store import Kind
+
 need_module("psycopg", extra="service")
 from tests.postgres import PASSWORD, PostgresServer
 
@@ -117,15 +119,15 @@ def test_a_server_that_was_restarted_in_between_is_found_again(
     server: PostgresServer, url: str
 ) -> None:
     with open_ledger(url) as ledger, open_batch_store(server.fresh_url()) as batches:
-        batches.put_once(b"key", "kind", b"data")
+        batches.put_once(b"key", Kind.JOB, b"data")
         server.stop()
         with pytest.raises(LedgerUnavailable, match="nothing was answered"):
             answer(ledger, "c")
         with pytest.raises(BatchStoreUnavailable, match="nothing was sent"):
-            batches.put_once(b"key", "kind", b"other")
+            batches.put_once(b"key", Kind.JOB, b"other")
         server.start()
         assert answer(ledger, "c") == b"ballot of c"
-        assert batches.put_once(b"key", "kind", b"other") == b"data"
+        assert batches.put_once(b"key", Kind.JOB, b"other") == b"data"
         server.stop()
         server.start()
         assert answer(ledger, "c", ballot=b"x") == b"ballot of c"
@@ -166,7 +168,7 @@ def test_a_server_that_does_not_wait_for_the_disk_is_refused(
 def test_a_page_that_has_decayed_is_noticed(table: str, server: PostgresServer, url: str) -> None:
     with server.connect() as connection:
         name = f"{schema_of(url)}.{table}"
-        (path,) = connection.execute("SELECT pg_relation_filepath(%s)", [name]).fetchone()
+        ((path,),) = connection.execute("SELECT pg_relation_filepath(%s)", [name]).fetchall()
     server.stop()
     with (server.data / path).open("r+b") as file:
         file.seek(8_000)

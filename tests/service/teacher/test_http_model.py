@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.service.teacher.test_model_loading import CLASSES, LABELS, PLACES, ROWS
@@ -14,10 +15,23 @@ from dppp.errors import InputError
 from dppp.learning.models import as_predict
 from dppp.service.teacher.models.http import load_http
 
-Answer = Callable[[http.server.BaseHTTPRequestHandler, dict[str, object]], None]
+Answer = Callable[[http.server.BaseHTTPRequestHandler, dict[str, Any]], None]
+
+
+class ModelServer(http.server.ThreadingHTTPServer):
+    """Answers as the test says, and remembers what it was asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str] = []
+        self.answer: Answer = label_by_sign
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    server: ModelServer
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append(self.path)
@@ -28,17 +42,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[http.server.ThreadingHTTPServer]:
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running.daemon_threads = True
-    running.asked = []
+def server() -> Iterator[ModelServer]:
+    running = ModelServer()
     threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
     yield running
     running.shutdown()
     running.server_close()
 
 
-def url_of(server: http.server.ThreadingHTTPServer) -> str:
+def url_of(server: ModelServer) -> str:
     return f"http://127.0.0.1:{server.server_address[1]}/predict"
 
 
@@ -49,18 +61,18 @@ def reply(handler: http.server.BaseHTTPRequestHandler, body: bytes, status: int 
     handler.wfile.write(body)
 
 
-def label_by_sign(handler: http.server.BaseHTTPRequestHandler, body: dict[str, object]) -> None:
+def label_by_sign(handler: http.server.BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
     labels = ["benign" if row[0] > 0 else "malignant" for row in body["rows"]]
     reply(handler, json.dumps({"labels": labels}).encode())
 
 
-def test_a_model_server_votes_in_one_request(server: http.server.ThreadingHTTPServer) -> None:
+def test_a_model_server_votes_in_one_request(server: ModelServer) -> None:
     server.answer = label_by_sign
     assert list(as_predict(load_http(url_of(server), 10), CLASSES)(ROWS)) == PLACES
     assert server.asked == ["/predict"]
 
 
-def test_null_is_no_vote_for_that_row_alone(server: http.server.ThreadingHTTPServer) -> None:
+def test_null_is_no_vote_for_that_row_alone(server: ModelServer) -> None:
     answer = json.dumps({"labels": [None, *LABELS[1:]]}).encode()
     server.answer = lambda handler, _: reply(handler, answer)
     assert list(as_predict(load_http(url_of(server), 10), CLASSES)(ROWS)) == [None, *PLACES[1:]]
@@ -108,7 +120,7 @@ FAILURES: dict[str, tuple[Answer, str]] = {
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_failing_server_means_no_vote_and_is_asked_once(
-    failure: str, server: http.server.ThreadingHTTPServer, caplog: pytest.LogCaptureFixture
+    failure: str, server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.answer, reason = FAILURES[failure]
     with caplog.at_level(logging.WARNING):
@@ -119,7 +131,7 @@ def test_a_failing_server_means_no_vote_and_is_asked_once(
 
 
 def test_a_server_that_drips_or_never_answers_is_left_in_time(
-    server: http.server.ThreadingHTTPServer, caplog: pytest.LogCaptureFixture
+    server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     for answer in (drip, lambda *_: time.sleep(30)):
         server.answer = answer
@@ -128,7 +140,7 @@ def test_a_server_that_drips_or_never_answers_is_left_in_time(
 
 
 def test_a_server_that_is_gone_means_no_vote(
-    server: http.server.ThreadingHTTPServer, caplog: pytest.LogCaptureFixture
+    server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.server_close()
     assert load_http(url_of(server), 10)(ROWS) == [None] * 4
@@ -136,7 +148,7 @@ def test_a_server_that_is_gone_means_no_vote(
 
 
 def test_inputs_do_not_go_to_a_proxy_of_the_environment(
-    server: http.server.ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -144,9 +156,7 @@ def test_inputs_do_not_go_to_a_proxy_of_the_environment(
     assert load_http(url_of(server), 10)(ROWS) == LABELS
 
 
-def test_inputs_are_not_logged(
-    server: http.server.ThreadingHTTPServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_inputs_are_not_logged(server: ModelServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     server.answer = answer_with(b"-3.0 0.5")
     load_http(url_of(server), 10)(ROWS)

@@ -31,7 +31,8 @@ def check_units(values: Sequence[mpz], modulus: mpz, bound: mpz, *, what: str) -
         if not is_in_range or not _are_units((residue,), modulus):
             reason = "is not invertible" if is_in_range else "is out of range"
             raise GroupElementError(
-                f"{what} {position} {reason}; refuse what it came from", position=position
+                f"{what} {position} {reason}",
+                position=position,
             )
     raise AssertionError("a product of units is a unit")
 

@@ -54,7 +54,7 @@ def verify_opening(public: PublicKey, ciphertext: Ciphertext, opening: Opening) 
     """Raise unless the opening holds. Anyone can run this: no share, no secret, no trust."""
     _check_parts(public, [ciphertext], [opening])
     if not _holds(public, [ciphertext], [opening], [mpz(1)]):
-        raise DecryptionError("the opening does not fit its ciphertext; refuse the release")
+        raise DecryptionError("the opening does not fit its ciphertext")
 
 
 def verify_openings(
@@ -87,7 +87,7 @@ def _check_parts(
     except GroupElementError as error:
         raise DecryptionError(f"an opening is not one of this key: {error.message}") from error
     if not all(0 <= opening.plaintext < public.plaintext_modulus for opening in openings):
-        raise DecryptionError("an opening's plaintext is outside 0..n^s - 1; refuse the release")
+        raise DecryptionError("an opening's plaintext is outside 0..n^s - 1")
 
 
 def _holds(

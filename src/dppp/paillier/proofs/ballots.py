@@ -110,7 +110,7 @@ def verify_ballot(public: PublicKey, ballot: ProvenBallot) -> None:
     """Raise, naming the teacher, unless the proof holds."""
     if not _holds(public, [_Claim.of(public, ballot)], [mpz(1)]):
         raise ProofError(
-            f"the proof of teacher {ballot.index}'s ballot does not hold; leave the ballot out",
+            f"the proof of teacher {ballot.index}'s ballot does not hold",
             culprits=(ballot.index,),
         )
 
@@ -131,7 +131,7 @@ def verify_ballots(
     if culprits:
         named = ", ".join(str(index) for index in sorted(culprits))
         raise ProofError(
-            f"the ballots of these teachers have no proof that holds: {named}; leave them out",
+            f"the ballots of these teachers have no proof that holds: {named}",
             culprits=tuple(sorted(culprits)),
         )
 

@@ -107,8 +107,7 @@ def verify_shares(
     too_long = proof.response.bit_length() > 8 * _response_bytes(public)
     if too_long or statement.challenge(public, commitments) != proof.challenge:
         raise ProofError(
-            f"the proof of teacher {shares.index}'s decryption shares does not hold; "
-            "go on without that teacher",
+            f"the proof of teacher {shares.index}'s decryption shares does not hold",
             culprits=(shares.index,),
         )
 
@@ -161,7 +160,7 @@ def _check_shares(
     if not known or len(shares.elements) != len(ciphertexts) or not ciphertexts:
         raise ProofError(
             f"teacher {shares.index}'s decryption shares are not for this key and these "
-            "ciphertexts; go on without that teacher",
+            "ciphertexts",
             culprits=(shares.index,),
         )
     try:

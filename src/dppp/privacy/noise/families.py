@@ -44,9 +44,9 @@ def require_narrow(noise: Noise, longest_reach: int) -> None:
         is_narrow = False
     if not is_narrow:
         raise InputError(
-            f"{noise.name} noise of standard deviation {_deviation_words(noise)} is too wide to be "
-            "worked out, and no count under it would mean anything; use less noise, that is a "
-            "larger epsilon or delta, or fewer queries"
+            f"{noise.name} noise of standard deviation {_deviation_words(noise)} is too wide to "
+            "be worked out, and no count under it would mean anything",
+            hint="use less noise, that is a larger epsilon or delta, or fewer queries",
         )
 
 
@@ -83,7 +83,10 @@ def noise_from_parameters(parameters: Mapping[str, object]) -> Noise:
 def family_named(name: object) -> type[Noise]:
     """The family of this name."""
     if not isinstance(name, str) or name not in FAMILIES:
-        raise InputError(f"unknown noise {name!r}; choose one of {', '.join(FAMILIES)}")
+        raise InputError(
+            f"unknown noise {name!r}",
+            hint=f"choose one of {', '.join(FAMILIES)}",
+        )
     return FAMILIES[name]
 
 

@@ -22,7 +22,7 @@ class Rosters:
         """Keep a teacher's key of an epoch; the first one counts."""
         published = decode(data, PublishedKey)
         if published.teacher != teacher:
-            raise SignatureFault(f"an epoch key of another came from teacher {teacher}; drop it")
+            raise SignatureFault(f"an epoch key of another came from teacher {teacher}")
         read_published(self._task, published.epoch, published)
         self._keys.setdefault(published.epoch, {}).setdefault(teacher, data)
         for old in [each for each in self._keys if each < max(self._keys) - 2]:

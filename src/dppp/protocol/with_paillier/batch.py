@@ -266,7 +266,7 @@ class PaillierBatch(Batch):
         expected = (self._public.key_id, teacher, len(self._tallies))
         if (shares.key_id, shares.index, len(shares.elements)) != expected:
             raise BallotFault(
-                f"teacher {teacher} sent decryption shares that do not fit; leave them out",
+                f"teacher {teacher} sent decryption shares that do not fit",
                 culprits=(teacher,),
             )
         self._shares[teacher] = shares

@@ -210,7 +210,7 @@ class PaillierSide:
     ) -> tuple[Ciphertext, ...]:
         """The tallies in a message, if they are those that this teacher worked out."""
         if tally_hash(about.tallies) != statement.tally_hash:
-            raise ListFault("these are not the tallies of the list that was endorsed; refuse them")
+            raise ListFault("these are not the tallies of the list that was endorsed")
         return read_ciphertexts(self._public, about.tallies)
 
     def _size_of_own_ballot(self, ballot_list: BallotList, own_ballot: bytes) -> int:

@@ -55,7 +55,7 @@ def read_frame(data: bytes) -> Frame:
         plain = msgpack.unpackb(data, max_bin_len=PIECE_BYTES, max_str_len=0, max_ext_len=0)
         return _checked(plain)
     except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
-        raise WireError(f"a frame cannot be read: {type(error).__name__}; drop it") from error
+        raise WireError(f"a frame cannot be read: {type(error).__name__}") from error
 
 
 def _checked(plain: Any) -> Frame:
@@ -93,7 +93,7 @@ class Reassembly:
         if frame.pieces == 1:
             return self._whole([frame])
         if (frame.pieces - 1) * PIECE_BYTES >= self._most_bytes:
-            raise WireError("this piece is of a message that is longer than any can be; drop it")
+            raise WireError("this piece is of a message that is longer than any can be")
         if frame.place == 0:
             self._forget(frame.message_id)
             self._unfinished[frame.message_id] = []
@@ -123,7 +123,7 @@ class Reassembly:
     def _whole(frames: list[Frame]) -> bytes:
         data = b"".join(frame.piece for frame in frames)
         if _message_id(data) != frames[0].message_id:
-            raise WireError("the pieces of a message do not fit together; drop it")
+            raise WireError("the pieces of a message do not fit together")
         return data
 
 
