@@ -33,8 +33,8 @@ _MORE_ANSWER_BYTES = 2**14
 """For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
 
 DAY_SECONDS = 86_400
-_SHORTEST_EPOCH_SECONDS = 60
-_LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
+SHORTEST_EPOCH_SECONDS = 60
+LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
 
 _FEW_QUERIES = 10_000
 _LONGEST_SHARE_REACH = 2**17
@@ -373,9 +373,9 @@ def _check_masks(task: Task, terms: MaskTerms) -> None:
     largest_sum = len(task.teachers) * task.entry_bound
     if largest_sum.bit_length() > terms.slot_bits:
         raise TaskError(f"slots of {terms.slot_bits} bits do not hold sums up to {largest_sum}")
-    if not _SHORTEST_EPOCH_SECONDS <= terms.epoch_seconds <= _LONGEST_EPOCH_SECONDS:
+    if not SHORTEST_EPOCH_SECONDS <= terms.epoch_seconds <= LONGEST_EPOCH_SECONDS:
         raise TaskError(
-            f"an epoch lasts {_SHORTEST_EPOCH_SECONDS} to {_LONGEST_EPOCH_SECONDS} seconds"
+            f"an epoch lasts {SHORTEST_EPOCH_SECONDS} to {LONGEST_EPOCH_SECONDS} seconds"
         )
 
 
