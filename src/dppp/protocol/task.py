@@ -32,6 +32,9 @@ MOST_TASK_QUERIES = 1_000_000
 _MORE_ANSWER_BYTES = 2**14
 """For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
 
+_MORE_ROW_BYTES = 512
+"""Under masks, for what there is of each teacher beside a row of its secret: header, tags, MAC."""
+
 DAY_SECONDS = 86_400
 SHORTEST_EPOCH_SECONDS = 60
 LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
@@ -210,16 +213,26 @@ class Task:
         return self.packing.plaintexts_for(queries * len(self.class_names))
 
     def answer_bytes(self, queries: int) -> int:
-        """A bound on a ballot on this many queries; no other message of a teacher is longer.
-
-        A list of ballots is as long as they are together.
-        """
+        """A bound on a ballot on this many queries; no other message of a teacher is longer."""
         if self.masks is not None:
-            counts = queries * len(self.class_names)
-            return 2 * self.parameters.bytes_for(counts) + _MORE_ANSWER_BYTES * len(self.teachers)
+            counts = max(1, queries * len(self.class_names))
+            return self.parameters.bytes_for(counts) + self._more_masked_bytes
         modulus_bits = self.plaintext_bits // self.s + 1
         ciphertext_bytes = (self.s + 1) * modulus_bits // 8 + 1
         return self.ciphertexts_for(queries) * ciphertext_bytes + _MORE_ANSWER_BYTES
+
+    def list_bytes(self, queries: int) -> int:
+        """A bound on a list of ballots on this many queries, as one teacher is sent it.
+
+        Under paillier it holds all ballots; under masks the headers, and one row of each dealer.
+        """
+        if self.masks is not None:
+            return self.parameters.bytes_for(1) + self._more_masked_bytes
+        return self.answer_bytes(queries) * len(self.teachers)
+
+    @property
+    def _more_masked_bytes(self) -> int:
+        return _MORE_ROW_BYTES * len(self.teachers) + _MORE_ANSWER_BYTES
 
     def require_key(self, public: PublicKey) -> None:
         """Refuse a public key that is not the one of the task."""
