@@ -31,9 +31,13 @@ from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedRow:
-    """One seal: whose, to whom, of which kind, and what it is bound to. Its dealer signed it."""
+    """One seal: whose, to whom, of which kind, and what it is bound to. Its dealer signed it.
+
+    `votes_seed` is that of the batch and attempt in which the seal was delivered.
+    """
 
     epoch: Epoch
+    votes_seed: bytes
     dealer: int
     recipient: int
     purpose: Purpose
@@ -46,8 +50,10 @@ class SealedRow:
         return seal_context(
             self.epoch,
             self.dealer,
+            votes_seed=self.votes_seed,
             salt=self.header.salt,
             check_digest=self.header.check_digest,
+            votes_digest=self.header.votes_digest,
             seed_digest=self.header.seed_digest,
         )
 
