@@ -126,7 +126,9 @@ def judge_complaint(
 ) -> int:
     """Who is at fault where a recipient says that a seal does not open: dealer or recipient.
 
-    The bytes of the seal must be those that the dealer signed: whoever calls this has checked it.
+    Whoever calls this has checked two signatures: the dealer's on the bytes of the seal, and the
+    recipient's on a complaint about just this seal. The proof is bound to the epoch only, so that
+    without the second somebody else could say it again about a good seal.
     """
     complainer, dealer = keys[seal.recipient], keys[seal.dealer]
     try:
