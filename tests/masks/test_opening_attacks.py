@@ -40,7 +40,7 @@ from dppp.masks.opening import (
     secret_to_bytes,
     seeds_from_bytes,
 )
-from dppp.masks.parameters import FIELD, SIGMA, Parameters
+from dppp.masks.parameters import FIELD, NARROWEST_SLOT_BITS, SIGMA, Parameters
 from dppp.masks.ring import ShortPolynomial, multiply, public_polynomial
 
 PARAMETERS = parameters_for(5, 1, 1, largest_sum=2**14 - 1)
@@ -174,14 +174,11 @@ def test_a_colluder_moves_a_count_by_what_it_likes_and_no_other(shown: Round) ->
     assert moved[11] - plain[11] == 1000
 
 
-def test_a_slot_past_the_last_count_that_is_not_zero_is_refused_and_names_nobody(
-    shown: Round,
-) -> None:
-    changed = votes_sum_of(shown)
+def test_a_slot_past_the_last_count_voids_nothing(shown: Round) -> None:
+    """After OPEN nobody could be named for it, so one colluder must not end a batch with it."""
+    plain, changed = open_with(shown, votes_sum_of(shown)), votes_sum_of(shown)
     changed[0, len(VOTE)] += np.uint64(1 << PARAMETERS.scale_bits)
-    with pytest.raises(PaddingFault) as caught:
-        open_with(shown, reduce_to(PARAMETERS, changed))
-    assert caught.value.culprits == ()
+    assert (open_with(shown, reduce_to(PARAMETERS, changed)) == plain).all()
 
 
 def test_seeds_of_two_dealers_exchanged_are_both_found(shown: Round) -> None:
@@ -200,8 +197,8 @@ def test_one_wrong_seed_row_is_found_at_its_dealer(shown: Round, answerer: int) 
     assert recover_seeds(PARAMETERS, answers, digests_of(shown))[1] == (2,)
 
 
-def test_a_seed_longer_than_a_seed_is_found_though_its_digest_is_right() -> None:
-    """16 elements do not fill the packed places: a dealer could hide something in the others."""
+def test_what_a_dealer_hides_behind_a_seed_changes_nothing() -> None:
+    """16 elements do not fill the packed places; the seed is the one of the digest all the same."""
     parameters = parameters_for(12, 1, 0)
     sharing = sharing_of(parameters)
     columns = sharing.columns_for(16)
@@ -218,7 +215,7 @@ def test_a_seed_longer_than_a_seed_is_found_though_its_digest_is_right() -> None
         if index in answers:
             clean = np.frombuffer(answers[index][0], dtype="<u2").astype(np.int64)
             answers[index] = (((clean + row) % FIELD).astype("<u2").tobytes(),)
-    assert recover_seeds(parameters, answers, [digest])[1] == (0,)
+    assert recover_seeds(parameters, answers, [digest])[1] == ()
 
 
 @pytest.mark.parametrize("value", [FIELD, FIELD + 1, 2**16 - 1])
@@ -312,15 +309,6 @@ def expected_others(parameters: Parameters) -> float:
     return ball + rank * radius - parameters.degree * parameters.modulus_bits
 
 
-def block_size_for(parameters: Parameters) -> int:
-    """The BKZ block size that finds such a difference, with the best number of columns."""
-    degree, bits = parameters.degree, parameters.modulus_bits
-    columns = range(degree + 32, 2 * degree + 1, 32)
-    target = largest_difference(parameters)
-    needed = max((target - degree * bits / each) / each for each in columns)
-    return next(size for size in range(50, 5000) if root_hermite(size) <= needed)
-
-
 def root_hermite(size: int) -> float:
     """log2 of the root Hermite factor that BKZ reaches with this block size (Chen 2013)."""
     inside = (math.pi * size) ** (1 / size) * size / (2 * math.pi * math.e)
@@ -348,11 +336,8 @@ def test_by_coefficients_alone_other_sums_are_to_be_expected() -> None:
     assert expected_others(parameters) < -4000
 
 
-def test_with_narrower_slots_another_sum_is_as_hard_to_find_as_a_secret() -> None:
-    """0.292 bits for each dimension of a block (core-SVP), and 128 are wanted."""
-    narrow = [each for each in rings(range(2, 11)) if expected_others(each) > -128]
-    assert narrow
-    assert min(map(block_size_for, narrow)) * 0.292 > 128
+def test_narrower_slots_are_never_chosen() -> None:
+    assert {each.slot_bits for each in rings(range(2, 11))} == {NARROWEST_SLOT_BITS}
 
 
 def test_a_sum_within_the_bounds_of_coefficients_and_too_long_does_not_fit() -> None:

@@ -265,8 +265,6 @@ def bad_openings(good: dict[str, Any]) -> list[dict[str, Any]]:
         bad("fit", "not in the field", "EncodingError", secret=large + secret[4:]),
         bad("fit", "too short a list", "EncodingError", secret=secret[:-4]),
         bad("fit", "of another epoch", "OpeningFault", epoch=4),
-        bad("open counts", "the last count taken for padding", "PaddingFault", counts=COUNTS - 1),
-        bad("open counts", "of another attempt", "PaddingFault", votes_seed="00" * 32),
         bad("read seeds", "too short", "EncodingError", seeds=good["seeds"][0][:-2]),
         bad("read seeds", "not in the field", "EncodingError", seeds="ff" * 32),
     ]

@@ -10,8 +10,7 @@ How many S fit. Two that do differ by a vector d with ‖(d, a_0·d)‖ ≤ 2R, 
 `largest_square`. As many points of a lattice of determinant q^n are to be expected as its volume
 has room for: (2πe·4R²/2n)^n / q^n = (3918·N/q)^n. So S is the only one where q is above 3918·N, as
 with slots of 11 bits or more up to N = 1,000; the bound on coefficients alone would leave
-(4Δ²/q)^n, which can be many. With narrower slots there are others, but whoever finds one has found
-a vector that short in a lattice of rank 2n (ring-SIS).
+(4Δ²/q)^n, which can be many. `choose_parameters` takes no narrower slots.
 
 The aggregator runs this; teachers check that S fits before they answer; whoever has the transcript
 does all of it again from the ballots.
