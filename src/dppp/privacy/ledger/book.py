@@ -110,8 +110,10 @@ class Book:
         try:
             record = decode_record(entry.kind, entry.payload)
             is_repeated = self.is_recorded(record)
-        except (KeyError, TypeError, ValueError, InputError, Refusal) as error:
+        except (KeyError, TypeError, ValueError) as error:
             damaged(entry.index, f"breaks the rules of a ledger ({error})")
+        except (InputError, Refusal) as error:  # the hint is for who asks, and nobody does
+            damaged(entry.index, f"breaks the rules of a ledger ({error.message})")
         if is_repeated:
             damaged(entry.index, "repeats an earlier entry")
         self._take_in(record, entry.index)
