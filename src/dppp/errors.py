@@ -45,6 +45,11 @@ def message_of(error: Exception) -> str:
     return error.message if isinstance(error, DpppError) else str(error)
 
 
+def install_hint(extra: str) -> str:
+    """How to get an extra: in a clone, since no package of dppp is on any index."""
+    return f"in your clone of dppp: pip install -c constraints.txt '.[{extra}]'"
+
+
 class InputError(DpppError):
     """A value that the caller gave cannot be used; nothing was done."""
 
@@ -72,7 +77,10 @@ class UncertifiedError(Refusal):
 
 
 class MissingExtraError(Unavailable):
-    """An optional package is needed; the hint names the extra to install."""
+    """An optional package is needed; the hint says how to install the extra that brings it."""
+
+    def __init__(self, message: str, *, extra: str) -> None:
+        super().__init__(message, hint=install_hint(extra))
 
 
 class DatasetUnavailable(Unavailable):

@@ -45,12 +45,12 @@ def check_powers(
     public: PublicKey,
     ciphertexts: Sequence[Ciphertext],
     powers: Sequence[mpz],
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> None:
     """Raise unless every y_j is x_j^Δ up to sign: Π y_j^w_j = ±(Π x_j^w_j)^Δ. Run by a teacher."""
     residues = check_ciphertexts(public, ciphertexts)
     check_units(powers, public.modulus, public.modulus, what="supplied power")
-    weights = [random_bits(_WEIGHT_BITS, random_bytes) for _ in residues]
+    weights = [random_bits(_WEIGHT_BITS, randomness) for _ in residues]
     left = multiply_powers(powers, weights, public.modulus)
     right = multiply_powers(residues, weights, public.modulus)
     raised = power_public(right, public.factorial, public.modulus)

@@ -147,9 +147,7 @@ def _onnx_session(path: Path) -> Any:
     try:
         import onnxruntime  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "an ONNX model needs onnxruntime", hint="install it with: pip install 'dppp[onnx]'"
-        ) from error
+        raise MissingExtraError("an ONNX model needs onnxruntime", extra="onnx") from error
     if not path.is_file():
         raise InputError(f"there is no file {path}", hint="give the path of an ONNX model")
     options = onnxruntime.SessionOptions()

@@ -214,7 +214,7 @@ class Teacher:
             tallies,
             DecryptionShares.from_bytes(self._public, decode(stored, SignedShares).shares),
             context=share_context(self.task.task_id, asked.batch_id, asked.list_hash),
-            random_bytes=self._randomness,
+            randomness=self._randomness,
         )
         unsigned = SignedShareProof(
             task_id=self.task.task_id,

@@ -74,12 +74,12 @@ def prove_shares(
     shares: DecryptionShares,
     *,
     context: bytes,
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> ShareProof:
     """The teacher's proof that its shares were made with its share of the key."""
     check_belongs(public, key_share)
     statement = _Statement.of(public, ciphertexts, shares, context)
-    mask = random_bits(_mask_bits(public), random_bytes)
+    mask = random_bits(_mask_bits(public), randomness)
     modulus = public.share_modulus
     commitments = [
         power_secret(base, mask, modulus) for base in (public.verification_base, statement.base)
