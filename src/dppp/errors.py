@@ -204,7 +204,7 @@ class LedgerUnavailable(LedgerError):
 
 
 class NotALedger(InputError):
-    """A file that is none of our ledgers."""
+    """A file that is not a ledger of dppp."""
 
 
 class BatchStoreUnavailable(Unavailable):

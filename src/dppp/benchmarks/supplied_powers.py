@@ -27,7 +27,7 @@ from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, encrypt
-from dppp.paillier.keys import Decryption, KeyShare, PublicKey, check_belongs
+from dppp.paillier.keys import Decryption, KeyShare, PublicKey, require_share_of
 from dppp.randomness import RandomSource, random_below, random_bits, system_randomness
 
 TEACHERS = (20, 100, 250)
@@ -65,7 +65,7 @@ def make_shares_from_powers(
     powers: Sequence[mpz],
 ) -> DecryptionShares:
     """The same decryption shares, from supplied powers that are checked first, then squared."""
-    check_belongs(public, key_share)
+    require_share_of(public, key_share)
     check_powers(public, ciphertexts, powers)
     exponent, modulus = key_share.exponent, public.modulus
     elements = map_over_cores(

@@ -55,7 +55,7 @@ def deal(
 
     `insecure_testing` admits a modulus below 2048 bits: for tests, and for the paper's 1024 bits.
     """
-    check_terms(
+    require_dealable(
         teachers=teachers,
         threshold=threshold,
         modulus_bits=modulus_bits,
@@ -81,7 +81,7 @@ def deal(
     )
 
 
-def check_terms(
+def require_dealable(
     *, teachers: int, threshold: int, modulus_bits: int, s: int, insecure_testing: bool = False
 ) -> None:
     """Refuse what cannot be dealt before any work is done."""

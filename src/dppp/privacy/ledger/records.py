@@ -178,7 +178,7 @@ def encode_record(record: Record) -> tuple[str, bytes]:  # noqa: PLR0911 - one f
 
 
 def decode_record(kind: str, payload: bytes) -> Record:  # noqa: PLR0911 - one for each kind
-    """The record of a payload; KeyError, TypeError, ValueError or InputError when it is none."""
+    """The record of a payload; KeyError, TypeError, ValueError or InputError when there is none."""
     try:
         data = json.loads(payload)
     except RecursionError as error:
