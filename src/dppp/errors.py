@@ -11,7 +11,16 @@ from typing import Any
 
 
 class DpppError(Exception):
-    """Anything that dppp raises on purpose."""
+    """Anything that dppp raises on purpose.
+
+    >>> from dppp import DpppError, Trust
+    >>> try:
+    ...     Trust(teachers=5, colluders=3, dropouts=1)
+    ... except DpppError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    InputError: the decryption threshold would be 5, but only 4 of 5 teachers are sure to answer
+    hint: lower dropouts to 0, lower colluders to 2, or have at least 6 teachers
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
