@@ -139,7 +139,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.classes_[np.array(chosen, dtype=np.int64)])
 
     def predict_counts(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
-        """The noisy counts, one column a class; free for inputs that were predicted before."""
+        """The noisy counts, a column per class; free for inputs that were predicted before."""
         counts = [answer.counts for answer in self._ask(X)]
         return np.array(counts, dtype=np.int64).reshape(len(counts), len(self.classes_))
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from dppp.errors import FederationError
-from dppp.paillier.dealer import DealtKey, check_terms, deal
+from dppp.paillier.dealer import DealtKey, deal, require_dealable
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.trust import Trust
@@ -112,7 +112,7 @@ def _calibrate(terms: Terms, teachers: int) -> Certificate:
         queries=terms.queries,
         classes=len(terms.class_names),
     )
-    check_terms(
+    require_dealable(
         teachers=teachers,
         threshold=trust.threshold,
         modulus_bits=terms.modulus_bits,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dppp.errors import InputError, KeyMaterialError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
 from dppp.service.process.config import Section, first_problem, read_config
 
 TERMS = "terms.toml"
@@ -55,9 +55,9 @@ class Terms(Section):
     abstain_below: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
-    def _can_be_dealt(self) -> "Terms":
+    def _require_dealable_terms(self) -> "Terms":
         try:
-            check_terms(teachers=2, threshold=2, modulus_bits=self.modulus_bits, s=self.s)
+            require_dealable(teachers=2, threshold=2, modulus_bits=self.modulus_bits, s=self.s)
         except KeyMaterialError as error:
             raise ValueError(error.one_line) from error
         return self
