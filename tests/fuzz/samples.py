@@ -15,7 +15,7 @@ from tests.crash.runs import identify
 from tests.crash.setting import NOW, crash_setting, request_of, teacher_of
 from tests.service.ceremony.ceremonies import TEACHERS as MEMBERS
 from tests.service.ceremony.ceremonies import hold
-from tests.small_federation import Setting
+from tests.small_federation import Setting, reply_of
 
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
@@ -126,7 +126,7 @@ class Samples:
     def answer_to(self, certified: CertifiedList) -> bytes:
         """What teacher 1 answers who has endorsed the list, and given nothing for it yet."""
         data = encode(sign(certified, self.setting.aggregator_signer))
-        return self._teacher_before(TO_TEACHERS.index(CertifiedList)).handle(data, now=NOW)
+        return reply_of(self._teacher_before(TO_TEACHERS.index(CertifiedList)), data, now=NOW)
 
     def decoders(self) -> tuple[Decoder, ...]:
         return (
@@ -233,7 +233,7 @@ class Samples:
                 Decoder(
                     f"teacher, {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data: self.teacher.handle(data, now=NOW),
+                    lambda data: reply_of(self.teacher, data, now=NOW),
                 )
                 for kind in TO_TEACHERS
             ),
@@ -276,7 +276,7 @@ class Samples:
 
     def _tell_teacher_signed(self, step: int, kind: type[Signed], data: bytes) -> bytes:
         signed = _signed_again(data, kind, self.setting.aggregator_signer)
-        return self._teacher_before(step).handle(signed, now=NOW)
+        return reply_of(self._teacher_before(step), signed, now=NOW)
 
     def _teacher_before(self, step: int) -> Teacher:
         """Teacher 1 as it was before it voted, endorsed, answered or proved."""
@@ -318,19 +318,19 @@ def make_samples() -> Samples:
     sends = list(aggregator.start(request, now=NOW).sends)
     while sends:
         send = sends.pop(0)
-        reply = made[send.teacher].handle(send.data, now=NOW)
+        reply = reply_of(made[send.teacher], send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
         sends += aggregator.receive(send.teacher, reply, now=NOW).sends
     # Not everybody was drawn to endorse; here all do, and teacher 1 gives everything that it can.
     endorsements = {
-        index: role.handle(messages[BallotList.KIND], now=NOW) for index, role in made.items()
+        index: reply_of(role, messages[BallotList.KIND], now=NOW) for index, role in made.items()
     }
     first = made[1]
-    messages[Ballot.KIND] = first.handle(encode(request), now=NOW)
+    messages[Ballot.KIND] = reply_of(first, encode(request), now=NOW)
     messages[Endorsement.KIND] = endorsements[1]
-    messages[SignedShares.KIND] = first.handle(messages[CertifiedList.KIND], now=NOW)
+    messages[SignedShares.KIND] = reply_of(first, messages[CertifiedList.KIND], now=NOW)
     messages[ProofRequest.KIND] = _proof_request(setting, messages[CertifiedList.KIND])
-    messages[SignedShareProof.KIND] = first.handle(messages[ProofRequest.KIND], now=NOW)
+    messages[SignedShareProof.KIND] = reply_of(first, messages[ProofRequest.KIND], now=NOW)
     messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
     outcome, transcript = (
         aggregator.outcome(identify(request)),

@@ -18,6 +18,7 @@ from gmpy2 import mpz
 from tests.protocol import parties
 from tests.protocol.attacker import take_out
 from tests.protocol.parties import CLASSES, Setting, batch_of, endorsed_by, request_for
+from tests.small_federation import reply_of
 
 from dppp.errors import DecryptionError, DpppError, WrongTask
 from dppp.paillier.blinding import Blinding, BlindingTable
@@ -140,7 +141,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
     setting, public = two.other, two.other.public
     request = request_for(setting, [2.0])
     batch = batch_of(setting, request)
-    honest = [teacher.handle(encode(request), now=0) for teacher in two.in_other.values()]
+    honest = [reply_of(teacher, encode(request)) for teacher in two.in_other.values()]
     read = [read_ciphertexts(public, decode(each, Ballot).ciphertexts) for each in honest]
     (product,) = add_ballots(public, read)
     ours, theirs = two.one.public.modulus, public.modulus
@@ -172,7 +173,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
 def _crossed(two: TwoTasks, ballot_list: bytes) -> bytes:
     """The other task's list, certified in the one's name by the one's aggregator."""
     found = decode(ballot_list, BallotList)
-    endorsements = [each.handle(ballot_list, now=0) for each in two.in_other.values()]
+    endorsements = [reply_of(each, ballot_list) for each in two.in_other.values()]
     endorsements.append(endorsed_by(two.other, COLLUDER, ballot_list))
     crossed = CertifiedList(
         task_id=two.one.task.task_id,
@@ -191,14 +192,14 @@ def _read_a_ballot(two: TwoTasks) -> tuple[tuple[int, ...], list[DpppError]]:
     """What the aggregator of the one task opens of one teacher's ballot, and who refused."""
     public = two.one.public
     request = request_for(two.one, [1.0])
-    ballot = two.in_one[VICTIM].handle(encode(request), now=0)
+    ballot = reply_of(two.in_one[VICTIM], encode(request))
     (victim,) = read_ciphertexts(public, decode(ballot, Ballot).ciphertexts)
     crossed = _crossed(two, _crafted_list(two, victim % public.modulus))
     shares = [make_decryption_shares(public, two.one.key.shares[COLLUDER - 1], [victim])]
     refusals: list[DpppError] = []
     for teacher in two.in_one.values():
         try:
-            answer = decode(teacher.handle(crossed, now=0), SignedShares)
+            answer = decode(reply_of(teacher, crossed), SignedShares)
             shares.append(DecryptionShares.from_bytes(public, answer.shares))
         except DpppError as refusal:
             refusals.append(refusal)
@@ -247,7 +248,7 @@ def test_stored_answers_of_another_task_are_not_given_away(two: TwoTasks) -> Non
         ProofRequest(**ids, list_hash=own.list_hash, tallies=own.tallies),
     )
     for message in asked:
-        data = encode(sign(message, two.one.aggregator_signer))  # type: ignore[type-var]
+        data = encode(sign(message, two.one.aggregator_signer))
         for teacher in two.in_one.values():
             with pytest.raises(WrongTask):
                 teacher.handle(data, now=0)

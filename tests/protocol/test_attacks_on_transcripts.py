@@ -23,6 +23,7 @@ from tests.protocol.parties import (
     set_up,
     tallies_of,
 )
+from tests.small_federation import reply_of
 
 from dppp.errors import TranscriptError
 from dppp.paillier.blinding import Blinding
@@ -108,7 +109,7 @@ def _release() -> Released:
     aggregator.receive(COLLUDER, colluder.ballot((0, 0, 0)), now=0)
     while aggregator.outcome(colluder.batch) is None:
         replies = [
-            (send.teacher, teachers[send.teacher].handle(send.data, now=now))
+            (send.teacher, reply_of(teachers[send.teacher], send.data, now=now))
             for send in sends
             if send.teacher != COLLUDER
         ]
