@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.crash.runs import identify
 from tests.crash.setting import NOW, crash_setting, request_of, teacher_of
@@ -50,6 +50,7 @@ from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
+from dppp.protocol.with_paillier.batch import PaillierBatch
 from dppp.service.broker.frames import PIECE_BYTES, Reassembly, read_frame, split_message
 from dppp.service.ceremony.authority import require_tls_certificate
 from dppp.service.ceremony.federation_file import FederationFile
@@ -57,6 +58,15 @@ from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.ceremony.nkey import public_nkey
 from dppp.service.ceremony.share_envelope import unseal_from
 from dppp.service.stores.head_file import HeadFile
+
+
+class SignedMessage(Signed, Message, Protocol):
+    """What is signed and sent."""
+
+
+class TeachersMessage(FromTeacher, Message, Protocol):
+    """What a teacher signs and sends."""
+
 
 KINDS: tuple[type[Message], ...] = (
     Task,
@@ -73,13 +83,13 @@ KINDS: tuple[type[Message], ...] = (
     Transcript,
 )
 
-TO_TEACHERS: tuple[type[Signed], ...] = (
+TO_TEACHERS: tuple[type[SignedMessage], ...] = (
     BatchRequest,
     BallotList,
     CertifiedList,
     ProofRequest,
 )
-TO_AGGREGATORS: tuple[type[FromTeacher], ...] = (
+TO_AGGREGATORS: tuple[type[TeachersMessage], ...] = (
     Ballot,
     Endorsement,
     SignedShares,
@@ -268,13 +278,13 @@ class Samples:
             ),
         )
 
-    def _tell_aggregator(self, kind: type[FromTeacher], data: bytes) -> Output:
+    def _tell_aggregator(self, kind: type[TeachersMessage], data: bytes) -> Output:
         return self.aggregator_before(kind).receive(1, data, now=NOW)
 
-    def _tell_aggregator_signed(self, kind: type[FromTeacher], data: bytes) -> Output:
+    def _tell_aggregator_signed(self, kind: type[TeachersMessage], data: bytes) -> Output:
         return self._tell_aggregator(kind, _signed_again(data, kind, self.setting.signer(1)))
 
-    def _tell_teacher_signed(self, step: int, kind: type[Signed], data: bytes) -> bytes:
+    def _tell_teacher_signed(self, step: int, kind: type[SignedMessage], data: bytes) -> bytes:
         signed = _signed_again(data, kind, self.setting.aggregator_signer)
         return reply_of(self._teacher_before(step), signed, now=NOW)
 
@@ -286,7 +296,7 @@ class Samples:
                 transaction.append(entry, content)
         return teacher_of(self.setting, 1, Ledger.open(store))
 
-    def aggregator_before(self, kind: type[FromTeacher]) -> Aggregator:
+    def aggregator_before(self, kind: type[TeachersMessage]) -> Aggregator:
         """Waiting for such a message from teacher 1."""
         store = MemoryBatchStore()
         aggregator = self.setting.aggregator(store)
@@ -299,7 +309,9 @@ class Samples:
                 aggregator.receive(index, endorsement, now=NOW)
         if kind is SignedShareProof:
             aggregator.receive(1, self.messages[SignedShares.KIND], now=NOW)
-            aggregator._batches[identify(request)].is_proving = True  # as if shares did not open
+            batch = aggregator._batches[identify(request)]
+            assert isinstance(batch, PaillierBatch)
+            batch.is_proving = True  # as if shares did not open
         return aggregator
 
 
@@ -363,8 +375,8 @@ def _proof_request(setting: Setting, certified_list: bytes) -> bytes:
     return encode(sign(unsigned, setting.aggregator_signer))
 
 
-def _signed_again(data: bytes, kind: type[Message], signer: Signer) -> bytes:
-    return encode(sign(decode(data, kind), signer))  # type: ignore[type-var]
+def _signed_again(data: bytes, kind: type[SignedMessage], signer: Signer) -> bytes:
+    return encode(sign(decode(data, kind), signer))
 
 
 def _ceremony() -> tuple[Decoder, ...]:

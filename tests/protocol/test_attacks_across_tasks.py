@@ -8,6 +8,7 @@ aggregator would read a single ballot.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.protocol.attacker import take_out
 from tests.protocol.parties import CLASSES, Setting, batch_of, endorsed_by, request_for
 from tests.small_federation import reply_of
 
-from dppp.errors import DecryptionError, DpppError, WrongTask
+from dppp.errors import DecryptionError, DpppError, ListNotCertified, WrongTask
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.dealer import deal_from_primes, make_primes
 from dppp.paillier.decryption.combination import open_tallies
@@ -48,6 +49,7 @@ from dppp.protocol.signing import require_certified, sign
 from dppp.protocol.task import TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_paillier.teacher import PaillierSide
 
 TEACHERS, COLLUDER, VICTIM = 5, 5, 1
 
@@ -216,15 +218,42 @@ def test_a_list_of_another_task_opens_nothing_of_this_one(two: TwoTasks) -> None
     assert [type(each) for each in refusals] == [WrongTask] * 4
 
 
-def test_were_tasks_not_compared_a_single_ballot_would_be_read(
-    settings: tuple[Setting, Setting], monkeypatch: pytest.MonkeyPatch
+COMPARED: dict[str, tuple[Callable[..., Any], str]] = {
+    "the role": (
+        Teacher.open_list,
+        "decode(endorsement, Endorsement).task_id != self.task.task_id",
+    ),
+    "its side of paillier": (
+        PaillierSide._statement,
+        "(statement.task_id, statement.key_id) != (task.task_id, task.key_id)",
+    ),
+    "the certificate of the list": (
+        require_certified,
+        "statement.task_id != task.task_id or is_other_key",
+    ),
+}
+"""Where tasks are compared before anything is opened."""
+
+
+@pytest.mark.parametrize("left", COMPARED)
+def test_wherever_tasks_are_compared_it_is_enough_by_itself(
+    left: str, two: TwoTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defence = "(statement.task_id, statement.key_id) != (self.task.task_id, self.task.key_id)"
-    take_out(monkeypatch, Teacher._endorsed, defence, "False")
-    assert _read_a_ballot(_begin(settings))[0] == ()  # a second defence: another task's certificate
-    defence = "(statement.task_id, statement.key_id) != (task.task_id, task.key_id)"
-    take_out(monkeypatch, require_certified, defence, "False")
-    entries, _ = _read_a_ballot(_begin(settings))
+    for place, (function, defence) in COMPARED.items():
+        if place != left:
+            take_out(monkeypatch, function, defence, "False")
+    entries, refusals = _read_a_ballot(two)
+    assert entries == ()
+    assert {type(each) for each in refusals} <= {WrongTask, ListNotCertified}
+    assert len(refusals) == 4
+
+
+def test_were_tasks_not_compared_a_single_ballot_would_be_read(
+    two: TwoTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for function, defence in COMPARED.values():
+        take_out(monkeypatch, function, defence, "False")
+    entries, _ = _read_a_ballot(two)
     assert len(entries) == len(CLASSES)
 
 
