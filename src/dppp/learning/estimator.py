@@ -203,6 +203,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             features=[f"feature {place}" for place in range(self.n_features_in_)],
             certificate=self.certificate_,
             models=models,
+            cryptosystem="paillier",
             abstain_below=self.abstain_below,
         )
         self._federation = Federation(

@@ -97,11 +97,11 @@ def test_an_entry_left_out_swapped_or_doubled_is_found() -> None:
 
 def records_about(batch: str, listed: str) -> list[Record]:
     """All records of a list, in this version and the one before."""
-    ids = {"batch_id": make_id("batch", batch), "list_hash": make_id(listed)}
+    batch_id, list_hash = make_id("batch", batch), make_id(listed)
     return [
-        EndorsedList(**ids, endorsement=Digest.of(b"")),
-        GivenAnswer(**ids, answer=Digest.of(b"")),
-        ServedList(**ids, share=Digest.of(b"")),
+        EndorsedList(batch_id=batch_id, list_hash=list_hash, endorsement=Digest.of(b"")),
+        GivenAnswer(batch_id=batch_id, list_hash=list_hash, answer=Digest.of(b"")),
+        ServedList(batch_id=batch_id, list_hash=list_hash, share=Digest.of(b"")),
     ]
 
 

@@ -84,6 +84,7 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
             classes=len(classes),
         ),
         models=[as_predict(model, classes) for model in models],
+        cryptosystem="paillier",
         s=1,
     )
     return embed_gateway(
