@@ -7,6 +7,7 @@ here are read off `Sharing.deal_from` itself, one unit vector at a time, and not
 import functools
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def ranks(matrices: Matrix) -> NDArray[np.int64]:
         work[everyone, source] = work[everyone, target]
         pivots = pivots * _inverse(pivots[:, column])[:, None] % FIELD
         work[everyone, target] = np.where(has_pivot[:, None], pivots, work[everyone, target])
-        factors = np.where(free & has_pivot[:, None], work[:, :, column], 0)
+        factors: Any = np.where(free & has_pivot[:, None], work[:, :, column], 0)
         factors[everyone, target] = 0
         work = (work - factors[:, :, None] * pivots[:, None, :]) % FIELD
         found += has_pivot

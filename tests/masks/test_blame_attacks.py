@@ -372,7 +372,7 @@ def test_a_tag_that_is_extended_to_a_longer_row_is_refused() -> None:
             extended,
             context=seal.context,
             length=row_bytes(PARAMETERS, Purpose.SEED_ROW),
-            **context,
+            **context,  # type: ignore[arg-type]
         )
     with pytest.raises(ProofError):
         read_shown_row(seal, replace(true, row=longer))

@@ -38,7 +38,6 @@ import pytest
 from numpy.typing import NDArray
 from tests.left_out import only_in_soak
 from tests.masks.field_algebra import (
-    FIELD,
     Matrix,
     dealing_matrices,
     every_trust,
@@ -49,7 +48,7 @@ from tests.masks.field_algebra import (
 )
 
 from dppp.masks.dealing import sharing_of
-from dppp.masks.parameters import Parameters
+from dppp.masks.parameters import FIELD, Parameters
 from dppp.masks.sharing import Sharing
 
 NOT_SERVED = 0

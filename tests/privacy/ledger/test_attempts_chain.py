@@ -31,8 +31,15 @@ BATCH, TASK = make_id("batch"), make_id("task", "first")
 LISTS = {attempt: make_id("list", attempt) for attempt in range(4)}
 SHOWN = make_id("withdrawals of t teachers")
 
-CONTENTS = (b"charge", b"endorse 1", b"endorse 2", b"answer 1", b"answer 2", b"withdraw 1")
-CONTENTS += (b"withdraw 2", b"withdraw 3", b"retry 2", b"retry 3", b"served")
+CONTENTS: tuple[bytes, ...] = (
+    b"charge",
+    b"endorse 1",
+    b"endorse 2",
+    b"answer 1",
+    b"answer 2",
+    b"withdraw 1",
+)
+CONTENTS += (b"withdraw 1", b"withdraw 2", b"withdraw 3", b"retry 2", b"retry 3", b"served")
 BESIDE = {Digest.of(content): content for content in CONTENTS}
 
 
@@ -195,7 +202,7 @@ def test_the_payloads_of_the_new_kinds_are_fixed_vectors() -> None:
 
     said, ballot = beside(b"withdraw 1"), beside(b"retry 2")
     later = beside(b"endorse 2")
-    expected = {
+    expected: dict[Record, str] = {
         withdraw(): f'{{"attempt":1,"batch_id":"{batch}","message":{said}}}',
         retry(): f'{{"attempt":2,"ballot":{ballot},"batch_id":"{batch}","evidence":"{shown}"}}',
         refund(): f'{{"attempt":1,"batch_id":"{batch}","evidence":"{shown}"}}',
