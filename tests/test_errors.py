@@ -39,6 +39,8 @@ ARGUMENTS = {
     "missing": (1,),
     "culprits": (2, 3),
     "dealers": (6,),
+    "purpose": 1,
+    "is_refunded": True,
 }
 
 
