@@ -21,6 +21,7 @@ parties = create_federation(
     features=["temperature", "pulse"],
     certificate=certificate,
     models=models,
+    cryptosystem="paillier",
     s=1,
 )
 federation = Federation(aggregator=parties.aggregator, deliver=in_process(parties.teachers))

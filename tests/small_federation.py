@@ -51,7 +51,7 @@ def deal_short_key(teachers: int, threshold: int, *, s: int, source: RandomSourc
         threshold=threshold,
         s=s,
         decryption=Decryption.ROOT,
-        random_bytes=source,
+        randomness=source,
         insecure_testing=True,
     )
 
@@ -178,10 +178,18 @@ def make_setting(
     )
 
 
+def reply_of(teacher: Teacher, data: bytes, *, now: int = 0) -> bytes:
+    """What a teacher answers to a message to which there is an answer."""
+    reply = teacher.handle(data, now=now)
+    assert reply is not None, "there is no answer to this message"
+    return reply
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallFederation(Parties):
     """Roles with ledgers in memory, and everybody's signatures for tests that forge."""
 
+    key: DealtKey = field(repr=False)
     setting: Setting
     signers: dict[int, Signer]
 

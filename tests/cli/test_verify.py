@@ -20,6 +20,7 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
         features=["only"],
         certificate=certificate,
         models=[lambda inputs: [1] * len(inputs)] * 3,
+        cryptosystem="paillier",
         s=1,
     )
     transcript = transcript_of(federation(parties).ask([[0.5], [1.5]]))

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.crash.setting import NOW, teacher_of
-from tests.small_federation import Setting
+from tests.small_federation import Setting, reply_of
 
 from dppp.errors import DpppError
 from dppp.protocol.aggregator import Aggregator
@@ -50,7 +50,7 @@ def run_teacher(setting: Setting, folder: Path, channel: Connection) -> None:
     with open_ledger(folder / "ledger", teacher=name, head_path=folder / "head") as ledger:
         ledger.check()
         teacher = teacher_of(setting, UNDER_TEST, ledger)
-        _serve(channel, lambda data: [MESSAGE + teacher.handle(data, now=NOW)])
+        _serve(channel, lambda data: [MESSAGE + reply_of(teacher, data, now=NOW)])
 
 
 def run_aggregator(setting: Setting, folder: Path, channel: Connection) -> None:

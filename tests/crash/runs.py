@@ -33,7 +33,7 @@ from tests.crash.setting import (
     teacher_of,
 )
 from tests.protocol.parties import certified_list_of, endorsed_by, list_of
-from tests.small_federation import Setting
+from tests.small_federation import Setting, reply_of
 
 from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.ledger import Ledger
@@ -197,7 +197,7 @@ class _TeacherRun:
         self.wire.hear_aggregator(send)
         if send.teacher == UNDER_TEST:
             return self._ask_teacher(send.data) if self.teacher.is_alive else []
-        reply = self.others[send.teacher].handle(send.data, now=NOW)
+        reply = reply_of(self.others[send.teacher], send.data, now=NOW)
         self.wire.hear(send.teacher, reply)
         return [reply]
 
@@ -327,7 +327,7 @@ class _AggregatorRun:
             send = self.on_the_way.popleft()
             if self._is_silent(send):
                 continue
-            reply = self.teachers[send.teacher].handle(send.data, now=NOW)
+            reply = reply_of(self.teachers[send.teacher], send.data, now=NOW)
             self.wire.hear(send.teacher, reply)
             self._request(request_frame(RECEIVE, teacher=send.teacher, data=reply))
 

@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.crash.runs import identify
 from tests.crash.setting import NOW, crash_setting, request_of, teacher_of
 from tests.service.ceremony.ceremonies import TEACHERS as MEMBERS
 from tests.service.ceremony.ceremonies import hold
-from tests.small_federation import Setting
+from tests.small_federation import Setting, reply_of
 
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
@@ -50,6 +50,7 @@ from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript, verify_transcript
 from dppp.protocol.wire import Message, decode, encode, kind_of
+from dppp.protocol.with_paillier.batch import PaillierBatch
 from dppp.service.broker.frames import PIECE_BYTES, Reassembly, read_frame, split_message
 from dppp.service.ceremony.authority import require_tls_certificate
 from dppp.service.ceremony.federation_file import FederationFile
@@ -57,6 +58,15 @@ from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.ceremony.nkey import public_nkey
 from dppp.service.ceremony.share_envelope import unseal_from
 from dppp.service.stores.head_file import HeadFile
+
+
+class SignedMessage(Signed, Message, Protocol):
+    """What is signed and sent."""
+
+
+class TeachersMessage(FromTeacher, Message, Protocol):
+    """What a teacher signs and sends."""
+
 
 KINDS: tuple[type[Message], ...] = (
     Task,
@@ -73,13 +83,13 @@ KINDS: tuple[type[Message], ...] = (
     Transcript,
 )
 
-TO_TEACHERS: tuple[type[Signed], ...] = (
+TO_TEACHERS: tuple[type[SignedMessage], ...] = (
     BatchRequest,
     BallotList,
     CertifiedList,
     ProofRequest,
 )
-TO_AGGREGATORS: tuple[type[FromTeacher], ...] = (
+TO_AGGREGATORS: tuple[type[TeachersMessage], ...] = (
     Ballot,
     Endorsement,
     SignedShares,
@@ -126,7 +136,7 @@ class Samples:
     def answer_to(self, certified: CertifiedList) -> bytes:
         """What teacher 1 answers who has endorsed the list, and given nothing for it yet."""
         data = encode(sign(certified, self.setting.aggregator_signer))
-        return self._teacher_before(TO_TEACHERS.index(CertifiedList)).handle(data, now=NOW)
+        return reply_of(self._teacher_before(TO_TEACHERS.index(CertifiedList)), data, now=NOW)
 
     def decoders(self) -> tuple[Decoder, ...]:
         return (
@@ -233,7 +243,7 @@ class Samples:
                 Decoder(
                     f"teacher, {kind.KIND}",
                     self.messages[kind.KIND],
-                    lambda data: self.teacher.handle(data, now=NOW),
+                    lambda data: reply_of(self.teacher, data, now=NOW),
                 )
                 for kind in TO_TEACHERS
             ),
@@ -268,15 +278,15 @@ class Samples:
             ),
         )
 
-    def _tell_aggregator(self, kind: type[FromTeacher], data: bytes) -> Output:
+    def _tell_aggregator(self, kind: type[TeachersMessage], data: bytes) -> Output:
         return self.aggregator_before(kind).receive(1, data, now=NOW)
 
-    def _tell_aggregator_signed(self, kind: type[FromTeacher], data: bytes) -> Output:
+    def _tell_aggregator_signed(self, kind: type[TeachersMessage], data: bytes) -> Output:
         return self._tell_aggregator(kind, _signed_again(data, kind, self.setting.signer(1)))
 
-    def _tell_teacher_signed(self, step: int, kind: type[Signed], data: bytes) -> bytes:
+    def _tell_teacher_signed(self, step: int, kind: type[SignedMessage], data: bytes) -> bytes:
         signed = _signed_again(data, kind, self.setting.aggregator_signer)
-        return self._teacher_before(step).handle(signed, now=NOW)
+        return reply_of(self._teacher_before(step), signed, now=NOW)
 
     def _teacher_before(self, step: int) -> Teacher:
         """Teacher 1 as it was before it voted, endorsed, answered or proved."""
@@ -286,7 +296,7 @@ class Samples:
                 transaction.append(entry, content)
         return teacher_of(self.setting, 1, Ledger.open(store))
 
-    def aggregator_before(self, kind: type[FromTeacher]) -> Aggregator:
+    def aggregator_before(self, kind: type[TeachersMessage]) -> Aggregator:
         """Waiting for such a message from teacher 1."""
         store = MemoryBatchStore()
         aggregator = self.setting.aggregator(store)
@@ -299,7 +309,9 @@ class Samples:
                 aggregator.receive(index, endorsement, now=NOW)
         if kind is SignedShareProof:
             aggregator.receive(1, self.messages[SignedShares.KIND], now=NOW)
-            aggregator._batches[identify(request)].is_proving = True  # as if shares did not open
+            batch = aggregator._batches[identify(request)]
+            assert isinstance(batch, PaillierBatch)
+            batch.is_proving = True  # as if shares did not open
         return aggregator
 
 
@@ -318,19 +330,19 @@ def make_samples() -> Samples:
     sends = list(aggregator.start(request, now=NOW).sends)
     while sends:
         send = sends.pop(0)
-        reply = made[send.teacher].handle(send.data, now=NOW)
+        reply = reply_of(made[send.teacher], send.data, now=NOW)
         messages |= {kind_of(each): each for each in (send.data, reply)}
         sends += aggregator.receive(send.teacher, reply, now=NOW).sends
     # Not everybody was drawn to endorse; here all do, and teacher 1 gives everything that it can.
     endorsements = {
-        index: role.handle(messages[BallotList.KIND], now=NOW) for index, role in made.items()
+        index: reply_of(role, messages[BallotList.KIND], now=NOW) for index, role in made.items()
     }
     first = made[1]
-    messages[Ballot.KIND] = first.handle(encode(request), now=NOW)
+    messages[Ballot.KIND] = reply_of(first, encode(request), now=NOW)
     messages[Endorsement.KIND] = endorsements[1]
-    messages[SignedShares.KIND] = first.handle(messages[CertifiedList.KIND], now=NOW)
+    messages[SignedShares.KIND] = reply_of(first, messages[CertifiedList.KIND], now=NOW)
     messages[ProofRequest.KIND] = _proof_request(setting, messages[CertifiedList.KIND])
-    messages[SignedShareProof.KIND] = first.handle(messages[ProofRequest.KIND], now=NOW)
+    messages[SignedShareProof.KIND] = reply_of(first, messages[ProofRequest.KIND], now=NOW)
     messages[Abort.KIND] = encode(Abort(reason="too few", missing=(1, 3), culprits=(2,)))
     outcome, transcript = (
         aggregator.outcome(identify(request)),
@@ -363,8 +375,8 @@ def _proof_request(setting: Setting, certified_list: bytes) -> bytes:
     return encode(sign(unsigned, setting.aggregator_signer))
 
 
-def _signed_again(data: bytes, kind: type[Message], signer: Signer) -> bytes:
-    return encode(sign(decode(data, kind), signer))  # type: ignore[type-var]
+def _signed_again(data: bytes, kind: type[SignedMessage], signer: Signer) -> bytes:
+    return encode(sign(decode(data, kind), signer))
 
 
 def _ceremony() -> tuple[Decoder, ...]:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.crash.runs import identify
 from tests.crash.setting import NOW, request_of
-from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, make_samples
+from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, TeachersMessage, make_samples
 from tests.fuzz.strategies import bombs, damaged, encoded_otherwise, rearranged, rearranged_json
 from tests.left_out import IS_SOAK
 
@@ -22,13 +22,13 @@ from dppp.protocol.messages import (
     BatchRequest,
     CertifiedList,
     Endorsement,
-    FromTeacher,
     SignedShares,
 )
 from dppp.protocol.receipt import RECEIPT_CHECKS, Receipt, verify_receipt
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, verify_transcript
 from dppp.protocol.wire import Message, decode
+from dppp.protocol.with_paillier.batch import PaillierBatch
 
 EXAMPLES = 1000 if IS_SOAK else 60
 FLIPS_IN_CI = 300
@@ -63,7 +63,7 @@ def test_good_bytes_are_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TO_AGGREGATORS)
-def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[FromTeacher]) -> None:
+def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[TeachersMessage]) -> None:
     """Else the readers above would pass over whatever they are given."""
     samples = make_samples()
     good = samples.messages[kind.KIND]
@@ -74,6 +74,7 @@ def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[FromTeacher]) 
         aggregator = samples.aggregator_before(kind)
         aggregator.receive(1, data, now=NOW)
         batch = aggregator._batches[identify(request_of(samples.setting, 0))]
+        assert isinstance(batch, PaillierBatch)
         states.append((batch.voters, batch.endorsers, batch.sharers, set(batch._proven)))
         assert batch.faults == {}
     nothing, after_wrong, after_good = states

@@ -80,5 +80,5 @@ def test_a_missing_onnx_file_is_said(tmp_path: Path) -> None:
 
 def test_a_missing_runtime_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'dppp\[onnx\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -c constraints.txt '.\[onnx\]'"):
         as_predict(tmp_path / "model.onnx", ["a"])

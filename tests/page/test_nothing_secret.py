@@ -107,6 +107,7 @@ def written_in_any_way(secret: bytes) -> list[bytes]:
 
 def secrets_of(shown: Shown, batch: BatchId) -> Iterator[tuple[str, bytes]]:
     """What the parties hold: key shares, signing keys, ballots and what is in them."""
+    assert shown.parties.key is not None
     for share in shown.parties.key.shares:
         exponent = int(share.exponent)
         yield "key share", exponent.to_bytes((exponent.bit_length() + 7) // 8, "big")

@@ -23,6 +23,7 @@ from tests.protocol.parties import (
     new_teacher,
     seeded,
 )
+from tests.small_federation import reply_of
 
 from dppp.errors import DecryptionError, DpppError
 from dppp.paillier.decryption.combination import open_tallies
@@ -68,7 +69,7 @@ class Attacker:
     ) -> dict[int, bytes]:
         """Honest ballots for a request."""
         asked = self.honest if of is None else of
-        return {index: self.teachers[index].handle(encode(request), now=0) for index in asked}
+        return {index: reply_of(self.teachers[index], encode(request)) for index in asked}
 
     def open(
         self,
@@ -98,13 +99,13 @@ class Attacker:
         ]
         for index in asked:
             try:
-                endorsements.append(self.teachers[index].handle(data, now=0))
+                endorsements.append(reply_of(self.teachers[index], data))
             except DpppError as refusal:
                 refusals[index] = refusal
         certified = certified_list_of(self.setting, data, endorsements)
         for index in asked:
             try:
-                answer = decode(self.teachers[index].handle(certified, now=0), SignedShares)
+                answer = decode(reply_of(self.teachers[index], certified), SignedShares)
                 shares.append(DecryptionShares.from_bytes(public, answer.shares))
             except DpppError as refusal:
                 refusals.setdefault(index, refusal)

@@ -13,6 +13,7 @@ from tests.protocol.parties import (
     set_up,
 )
 from tests.protocol.recording import RecordingAggregator
+from tests.small_federation import reply_of
 
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.batch_store import MemoryBatchStore
@@ -48,7 +49,7 @@ class OneBatch:
 
     def endorsement_of(self, teacher: int, *, voters: tuple[int, ...] = ()) -> bytes:
         """What a teacher answers to the list of these voters' ballots, or of all."""
-        return self.teachers[teacher].handle(self.list_of(*voters), now=NOW)
+        return reply_of(self.teachers[teacher], self.list_of(*voters), now=NOW)
 
     def endorse(self, *teachers: int, voters: tuple[int, ...] = (), now: int = NOW) -> None:
         for teacher in teachers:
@@ -62,10 +63,10 @@ class OneBatch:
         endorsers = [teacher, *others][:t]
         endorsements = [self.endorsement_of(each, voters=voters) for each in endorsers]
         data = certified_list_of(self.setting, self.list_of(*voters), endorsements)
-        return decode(self.teachers[teacher].handle(data, now=NOW), SignedShares)
+        return decode(reply_of(self.teachers[teacher], data, now=NOW), SignedShares)
 
     def signed(self, message: Ballot | Endorsement | SignedShares, *, by: int) -> bytes:
-        return encode(sign(message, self.setting.signer(by)))  # type: ignore[type-var]
+        return encode(sign(message, self.setting.signer(by)))
 
     @property
     def faults(self) -> dict[int, str]:
@@ -97,5 +98,5 @@ def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> One
         aggregator=aggregator,
         teachers=roles,
         batch=batch_of(setting, request),
-        ballots={index: role.handle(encode(request), now=NOW) for index, role in roles.items()},
+        ballots={index: reply_of(role, encode(request), now=NOW) for index, role in roles.items()},
     )

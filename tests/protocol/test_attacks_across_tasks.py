@@ -8,6 +8,7 @@ aggregator would read a single ballot.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,9 @@ from gmpy2 import mpz
 from tests.protocol import parties
 from tests.protocol.attacker import take_out
 from tests.protocol.parties import CLASSES, Setting, batch_of, endorsed_by, request_for
+from tests.small_federation import reply_of
 
-from dppp.errors import DecryptionError, DpppError, WrongTask
+from dppp.errors import DecryptionError, DpppError, ListNotCertified, WrongTask
 from dppp.paillier.blinding import Blinding, BlindingTable
 from dppp.paillier.dealer import deal_from_primes, make_primes
 from dppp.paillier.decryption.combination import open_tallies
@@ -47,6 +49,7 @@ from dppp.protocol.signing import require_certified, sign
 from dppp.protocol.task import TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_paillier.teacher import PaillierSide
 
 TEACHERS, COLLUDER, VICTIM = 5, 5, 1
 
@@ -140,7 +143,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
     setting, public = two.other, two.other.public
     request = request_for(setting, [2.0])
     batch = batch_of(setting, request)
-    honest = [teacher.handle(encode(request), now=0) for teacher in two.in_other.values()]
+    honest = [reply_of(teacher, encode(request)) for teacher in two.in_other.values()]
     read = [read_ciphertexts(public, decode(each, Ballot).ciphertexts) for each in honest]
     (product,) = add_ballots(public, read)
     ours, theirs = two.one.public.modulus, public.modulus
@@ -172,7 +175,7 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
 def _crossed(two: TwoTasks, ballot_list: bytes) -> bytes:
     """The other task's list, certified in the one's name by the one's aggregator."""
     found = decode(ballot_list, BallotList)
-    endorsements = [each.handle(ballot_list, now=0) for each in two.in_other.values()]
+    endorsements = [reply_of(each, ballot_list) for each in two.in_other.values()]
     endorsements.append(endorsed_by(two.other, COLLUDER, ballot_list))
     crossed = CertifiedList(
         task_id=two.one.task.task_id,
@@ -191,14 +194,14 @@ def _read_a_ballot(two: TwoTasks) -> tuple[tuple[int, ...], list[DpppError]]:
     """What the aggregator of the one task opens of one teacher's ballot, and who refused."""
     public = two.one.public
     request = request_for(two.one, [1.0])
-    ballot = two.in_one[VICTIM].handle(encode(request), now=0)
+    ballot = reply_of(two.in_one[VICTIM], encode(request))
     (victim,) = read_ciphertexts(public, decode(ballot, Ballot).ciphertexts)
     crossed = _crossed(two, _crafted_list(two, victim % public.modulus))
     shares = [make_decryption_shares(public, two.one.key.shares[COLLUDER - 1], [victim])]
     refusals: list[DpppError] = []
     for teacher in two.in_one.values():
         try:
-            answer = decode(teacher.handle(crossed, now=0), SignedShares)
+            answer = decode(reply_of(teacher, crossed), SignedShares)
             shares.append(DecryptionShares.from_bytes(public, answer.shares))
         except DpppError as refusal:
             refusals.append(refusal)
@@ -215,15 +218,42 @@ def test_a_list_of_another_task_opens_nothing_of_this_one(two: TwoTasks) -> None
     assert [type(each) for each in refusals] == [WrongTask] * 4
 
 
-def test_were_tasks_not_compared_a_single_ballot_would_be_read(
-    settings: tuple[Setting, Setting], monkeypatch: pytest.MonkeyPatch
+COMPARED: dict[str, tuple[Callable[..., Any], str]] = {
+    "the role": (
+        Teacher.open_list,
+        "decode(endorsement, Endorsement).task_id != self.task.task_id",
+    ),
+    "its side of paillier": (
+        PaillierSide._statement,
+        "(statement.task_id, statement.key_id) != (task.task_id, task.key_id)",
+    ),
+    "the certificate of the list": (
+        require_certified,
+        "statement.task_id != task.task_id or is_other_key",
+    ),
+}
+"""Where tasks are compared before anything is opened."""
+
+
+@pytest.mark.parametrize("left", COMPARED)
+def test_wherever_tasks_are_compared_it_is_enough_by_itself(
+    left: str, two: TwoTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defence = "(statement.task_id, statement.key_id) != (self.task.task_id, self.task.key_id)"
-    take_out(monkeypatch, Teacher._endorsed, defence, "False")
-    assert _read_a_ballot(_begin(settings))[0] == ()  # a second defence: another task's certificate
-    defence = "(statement.task_id, statement.key_id) != (task.task_id, task.key_id)"
-    take_out(monkeypatch, require_certified, defence, "False")
-    entries, _ = _read_a_ballot(_begin(settings))
+    for place, (function, defence) in COMPARED.items():
+        if place != left:
+            take_out(monkeypatch, function, defence, "False")
+    entries, refusals = _read_a_ballot(two)
+    assert entries == ()
+    assert {type(each) for each in refusals} <= {WrongTask, ListNotCertified}
+    assert len(refusals) == 4
+
+
+def test_were_tasks_not_compared_a_single_ballot_would_be_read(
+    two: TwoTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for function, defence in COMPARED.values():
+        take_out(monkeypatch, function, defence, "False")
+    entries, _ = _read_a_ballot(two)
     assert len(entries) == len(CLASSES)
 
 
@@ -247,7 +277,7 @@ def test_stored_answers_of_another_task_are_not_given_away(two: TwoTasks) -> Non
         ProofRequest(**ids, list_hash=own.list_hash, tallies=own.tallies),
     )
     for message in asked:
-        data = encode(sign(message, two.one.aggregator_signer))  # type: ignore[type-var]
+        data = encode(sign(message, two.one.aggregator_signer))
         for teacher in two.in_one.values():
             with pytest.raises(WrongTask):
                 teacher.handle(data, now=0)

@@ -23,6 +23,7 @@ from tests.protocol.parties import (
     set_up,
 )
 from tests.protocol.recording import RecordingAggregator
+from tests.small_federation import reply_of
 
 import dppp.protocol.with_paillier.ballots
 import dppp.protocol.with_paillier.batch
@@ -36,6 +37,7 @@ from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Abort, Send
+from dppp.protocol.lists import require_complete
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
@@ -50,7 +52,7 @@ from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
-from dppp.protocol.with_paillier.ballots import read_ballot, require_complete
+from dppp.protocol.with_paillier.ballots import read_ballot
 
 VICTIM, COLLUDER = 1, 5
 SHIFT = 100
@@ -218,7 +220,7 @@ def _run(attacker: Attacker, colluder: Answer, *, nonce: int = 0) -> Run:
                 asked_for.add(kind_of(send.data))
                 answers += [(COLLUDER, data) for data in colluder(attacker, send.data)]
             else:
-                answer = attacker.teachers[send.teacher].handle(send.data, now=now)
+                answer = reply_of(attacker.teachers[send.teacher], send.data, now=now)
                 answers.append((send.teacher, answer))
         sends = []
         for teacher, data in answers:
@@ -274,7 +276,7 @@ def _share_times(change: Callable[[mpz, mpz], mpz]) -> Answer:
             ballot = _cast(attacker, data, [0, 0, 0])
             batch = batch_of(setting, decode(data, BatchRequest))
             return [ledger.record_ballot(setting.task.task_id, batch, [batch], ballot)]
-        answered = teacher.handle(data, now=0)
+        answered = reply_of(teacher, data)
         if kind_of(answered) == SignedShares.KIND:
             return [_with_changed_share(setting, answered, change)]
         return [answered]
@@ -328,7 +330,7 @@ class _SilentAtOpening:
         self._teacher = teacher
 
     def handle(self, data: bytes, *, now: int) -> bytes:
-        return b"" if kind_of(data) != BatchRequest.KIND else self._teacher.handle(data, now=now)
+        return b"" if kind_of(data) != BatchRequest.KIND else reply_of(self._teacher, data, now=now)
 
 
 def _need_a_wrong_share(attacker: Attacker) -> Receipt | Abort:

@@ -26,6 +26,7 @@ from tests.protocol.parties import (
 )
 from tests.simulation.operations import CrashAtWrite
 from tests.simulation.stores import Crashed, Fuse, FusedHead, FusedLedgerStore
+from tests.small_federation import reply_of
 
 from dppp.errors import LedgerRolledBack, QueriesExhausted, QueryReused, RequestExpired
 from dppp.privacy.ledger.agreement import Agreement
@@ -60,10 +61,10 @@ def _spend_again_from_a_backup(heads: RememberedHead | None) -> list[bytes]:
     ledger = new_ledger(setting, 1, store, heads)
     backup = _copy(store)
     request = encode(request_for(setting, [7] * QUERIES))
-    ballots = [new_teacher(setting, 1, ledger).handle(request, now=0)]
+    ballots = [reply_of(new_teacher(setting, 1, ledger), request)]
     restored = Ledger.open(backup, heads=heads)
     source = seeded("after the rollback").randbytes
-    ballots.append(new_teacher(setting, 1, restored, randomness=source).handle(request, now=0))
+    ballots.append(reply_of(new_teacher(setting, 1, restored, randomness=source), request))
     return ballots
 
 
@@ -132,7 +133,7 @@ def _ballots_that_leave(*, is_durable: bool, write: int) -> tuple[list[bytes], R
     for _ in range(3):
         try:
             teacher = new_teacher(setting, 1, ledger, randomness=randomness)
-            left.append(teacher.handle(request, now=0))
+            left.append(reply_of(teacher, request))
         except Crashed:
             pass
         ledger = Ledger.open(store, heads=heads)
@@ -156,7 +157,7 @@ def test_a_crash_before_sending_lets_one_ballot_leave_and_draws_anew_only_if_non
 def test_if_a_ballot_left_before_it_is_kept_a_restart_would_send_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    take_out(monkeypatch, Teacher.vote, RECORD, "return ballot")
+    take_out(monkeypatch, Teacher._record, RECORD, "return ballot")
     left, _ = _ballots_that_leave(is_durable=True, write=99)
     assert len(set(left)) == len(left) == 3
 
@@ -183,7 +184,7 @@ def _ask_a_thousand_times_at_once(attacker: Attacker) -> set[bytes]:
     teacher = new_teacher(setting, 1, attacker.ledgers[1], predict=predict, randomness=randomness)
     request = encode(request_for(setting, [7, 8]))
     with ThreadPoolExecutor(100) as pool:
-        return set(pool.map(lambda _: teacher.handle(request, now=0), range(CALLERS)))
+        return set(pool.map(lambda _: reply_of(teacher, request), range(CALLERS)))
 
 
 def test_a_thousand_concurrent_repeats_get_one_ballot_and_one_charge(attacker: Attacker) -> None:
@@ -301,7 +302,7 @@ def test_a_model_that(how: str, attacker: Attacker) -> None:
         notes=notes,
     )
     request = request_for(setting, values)
-    ballot = teacher.handle(encode(request), now=0)
+    ballot = reply_of(teacher, encode(request))
     (noise,) = attacker.randomness[1].noise(setting.task, 6)
     assert entries_of(setting, ballot, 2) == noise
     assert attacker.answered(1) == 2
@@ -321,7 +322,7 @@ def test_a_model_that_fails_on_one_query_votes_on_the_others(attacker: Attacker)
     teacher = new_teacher(
         setting, 1, attacker.ledgers[1], predict=predict, randomness=attacker.randomness[1]
     )
-    ballot = teacher.handle(encode(request_for(setting, (7, 8))), now=0)
+    ballot = reply_of(teacher, encode(request_for(setting, (7, 8))))
     (noise,) = attacker.randomness[1].noise(setting.task, 6)
     votes = [
         entry - share for entry, share in zip(entries_of(setting, ballot, 2), noise, strict=True)

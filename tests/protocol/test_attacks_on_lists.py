@@ -29,10 +29,10 @@ from dppp.privacy.trust import Trust
 from dppp.protocol.lists import require_enough
 from dppp.protocol.messages import BatchId, query_id
 from dppp.protocol.signing import require_certified
-from dppp.protocol.teacher import Teacher
+from dppp.protocol.with_paillier.teacher import PaillierSide
 
 QUORUM = "not needed <= ballots <= len(task.teachers)"
-OWN = "own is None or own not in ballot_list.ballots"
+OWN = "own_ballot not in ballot_list.ballots"
 
 INSIDERS = "not set(named) <= set(statement.participants)"
 
@@ -51,7 +51,7 @@ def _need_no_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _need_no_own_ballot(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(monkeypatch, Teacher._size_of_own_ballot, OWN, "own is None")
+    take_out(monkeypatch, PaillierSide._size_of_own_ballot, OWN, "False")
 
 
 def _let_outsiders_endorse(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,17 +63,21 @@ def _serve_any_list(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[tuple[object, ...], bytes] = {}
 
     def find(what: str) -> Callable[..., bytes | None]:
-        return lambda self, batch, of_list: kept.get((what, id(self), batch, of_list))
-
-    def record(what: str) -> Callable[..., bytes]:
-        return lambda self, batch, of_list, data: kept.setdefault(
-            (what, id(self), batch, of_list), data
+        return lambda self, batch, of_list, *, attempt=1: kept.get(
+            (what, id(self), batch, of_list, attempt)
         )
 
-    def find_answer(self: Ledger, batch: bytes, of_list: bytes) -> bytes | None:
-        if self.find_endorsement(batch, of_list) is None:
+    def record(what: str) -> Callable[..., bytes]:
+        return lambda self, batch, of_list, data, *, attempt=1: kept.setdefault(
+            (what, id(self), batch, of_list, attempt), data
+        )
+
+    def find_answer(
+        self: Ledger, batch: bytes, of_list: bytes, *, attempt: int = 1
+    ) -> bytes | None:
+        if self.find_endorsement(batch, of_list, attempt=attempt) is None:
             raise ListNotEndorsed("this list was not endorsed")
-        return find("answer")(self, batch, of_list)
+        return find("answer")(self, batch, of_list, attempt=attempt)
 
     monkeypatch.setattr(Ledger, "find_endorsement", find("endorsement"))
     monkeypatch.setattr(Ledger, "record_endorsement", record("endorsement"))

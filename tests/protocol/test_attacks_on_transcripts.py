@@ -8,7 +8,6 @@ teachers on the list, given before anything was opened, tell the forgery apart.
 from dataclasses import dataclass, replace
 
 import pytest
-from gmpy2 import mpz
 from tests.protocol.attacker import take_out
 from tests.protocol.parties import (
     Setting,
@@ -23,6 +22,7 @@ from tests.protocol.parties import (
     set_up,
     tallies_of,
 )
+from tests.small_federation import reply_of
 
 from dppp.errors import TranscriptError
 from dppp.paillier.blinding import Blinding
@@ -108,7 +108,7 @@ def _release() -> Released:
     aggregator.receive(COLLUDER, colluder.ballot((0, 0, 0)), now=0)
     while aggregator.outcome(colluder.batch) is None:
         replies = [
-            (send.teacher, teachers[send.teacher].handle(send.data, now=now))
+            (send.teacher, reply_of(teachers[send.teacher], send.data, now=now))
             for send in sends
             if send.teacher != COLLUDER
         ]
@@ -133,6 +133,9 @@ def _forge(true: Released, endorsers: tuple[Endorser, ...] | None = None) -> tup
     (extra,) = pack_unchecked(setting, EXTRA)
     moved = replace(opening, plaintext=(opening.plaintext + extra) % public.plaintext_modulus)
     forged_list = decode(exchanged, BallotList)
+    sums = task.packing.unpack(
+        [moved.plaintext], len(EXTRA), contributions=len(forged_list.ballots)
+    )
     identifiers = [
         query_id_of_digest(task.task_id, each.nonce, each.digest) for each in receipt.queries
     ]
@@ -146,7 +149,7 @@ def _forge(true: Released, endorsers: tuple[Endorser, ...] | None = None) -> tup
         answers=make_releases(
             task,
             identifiers,
-            [mpz(moved.plaintext)],
+            sums,
             ballots=len(forged_list.ballots),
             of_list=list_hash(forged_list),
         ),

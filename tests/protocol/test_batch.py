@@ -12,6 +12,7 @@ from tests.protocol.parties import (
     seeded,
     tallies_of,
 )
+from tests.small_federation import reply_of
 
 import dppp.protocol.with_paillier.batch
 from dppp.errors import InputError
@@ -382,7 +383,7 @@ def proof_of(running: OneBatch, teacher: int) -> bytes:
         tallies=tallies_of(running.setting, list(running.ballots.values())),
     )
     signed = encode(sign(request, running.setting.aggregator_signer))
-    return running.teachers[teacher].handle(signed, now=0)
+    return reply_of(running.teachers[teacher], signed)
 
 
 def wrong_endorsement(running: OneBatch, teacher: int) -> bytes:

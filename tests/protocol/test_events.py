@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.protocol.one_batch import DEADLINE, NOW, OneBatch, start_batch
 from tests.protocol.parties import request_for
+from tests.small_federation import reply_of
 
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
@@ -32,7 +33,7 @@ def run_to_the_end(
     events = list(output.events)
     while output.sends:
         replies = [
-            (send.teacher, running.teachers[send.teacher].handle(send.data, now=NOW))
+            (send.teacher, reply_of(running.teachers[send.teacher], send.data, now=NOW))
             for send in output.sends
         ]
         output = Output()

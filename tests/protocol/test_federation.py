@@ -13,6 +13,7 @@ from tests.protocol.small import (
     rows,
     small,
 )
+from tests.small_federation import SmallFederation, reply_of
 
 from dppp.errors import BatchAborted, InputError, QueriesExhausted
 from dppp.federation import Federation, Parties, in_process
@@ -119,13 +120,13 @@ def test_a_wrong_share_is_named_and_replaced() -> None:
     assert set(proved) == {1, 2, 3, 4, 5}
 
 
-def with_wrong_shares(parties: Parties, teacher: int, data: bytes) -> bytes:
+def with_wrong_shares(parties: SmallFederation, teacher: int, data: bytes) -> bytes:
     public = parties.key.public
     message = decode(data, SignedShares)
     shares = DecryptionShares.from_bytes(public, message.shares)
     wrong = replace(shares, elements=tuple(mpz(4) for _ in shares.elements))
     forged = replace(message, shares=wrong.to_bytes(public))
-    return encode(sign(forged, parties.teachers[teacher]._signer))
+    return encode(sign(forged, parties.signers[teacher]))
 
 
 def test_a_known_input_costs_nothing_and_a_fresh_one_does() -> None:
@@ -214,7 +215,7 @@ def resume(aggregator: Aggregator) -> list[Send]:
     return [send for output in outputs for send in output.sends]
 
 
-def new_aggregator(parties: Parties, store: MemoryBatchStore) -> Aggregator:
+def new_aggregator(parties: SmallFederation, store: MemoryBatchStore) -> Aggregator:
     return Aggregator(
         task=parties.task,
         public=parties.key.public,
@@ -252,7 +253,7 @@ def test_a_clock_that_is_put_back_is_waited_from_and_not_for() -> None:
             for send in sends
             if send.teacher in teachers
             for more in aggregator.receive(
-                send.teacher, teachers[send.teacher].handle(send.data, now=now), now=now
+                send.teacher, reply_of(teachers[send.teacher], send.data, now=now), now=now
             ).sends
         ]
 

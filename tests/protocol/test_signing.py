@@ -68,6 +68,7 @@ def test_the_aggregator_signs_who_endorsed_a_list() -> None:
         endorsers[:1],
         (endorsers[0], replace(endorsers[1], teacher=3)),
         (endorsers[0], replace(endorsers[1], signature=b"s" * 64)),
+        (endorsers[0], replace(endorsers[1], digest=b"d" * 32)),
     )
     for changed in others:
         with pytest.raises(NotFromAggregator):

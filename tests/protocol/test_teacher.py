@@ -13,7 +13,9 @@ from tests.protocol.small import (
     request_for,
     small,
 )
+from tests.small_federation import SmallFederation
 
+import dppp.protocol.teacher
 from dppp.errors import (
     BallotUnknown,
     InputError,
@@ -53,9 +55,11 @@ from dppp.protocol.messages import (
 from dppp.protocol.release import ballots_offset
 from dppp.protocol.signing import sign
 from dppp.protocol.task import Task
-from dppp.protocol.votes import Predict
+from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict, cast_votes
 from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_paillier.ballots import check_list
+from dppp.protocol.with_paillier.teacher import PaillierKeys
 
 
 def list_for(parties: Parties, request: BatchRequest, *, of: tuple[int, ...] = ()) -> BallotList:
@@ -70,7 +74,7 @@ def list_for(parties: Parties, request: BatchRequest, *, of: tuple[int, ...] = (
     return sign(unsigned, parties.aggregator_signer)
 
 
-def opened_counts(parties: Parties, ballot_list: BallotList, queries: int) -> np.ndarray:
+def opened_counts(parties: SmallFederation, ballot_list: BallotList, queries: int) -> np.ndarray:
     """The counts that the teachers' own shares open."""
     public, task = parties.key.public, parties.task
     size = task.ciphertexts_for(queries)
@@ -100,7 +104,7 @@ def endorse(parties: Parties, teacher: int, ballot_list: BallotList) -> Endorsem
 
 
 def certified_list(
-    parties: Parties, ballot_list: BallotList, *, by: Sequence[int] | None = None
+    parties: SmallFederation, ballot_list: BallotList, *, by: Sequence[int] | None = None
 ) -> CertifiedList:
     """The list with the endorsements of t teachers."""
     public, task = parties.key.public, parties.task
@@ -260,12 +264,12 @@ def test_proofs_are_given_only_for_shares_that_were_given() -> None:
     )
     asking = signed(parties, request)
     with pytest.raises(ListNotServed):
-        parties.teachers[1].prove_shares(asking)
+        parties.teachers[1].handle(asking, now=NOW)
     parties.teachers[1].open_list(encode(certified))
     parties.teachers[1].handle(asking, now=NOW)
     others = signed(parties, dataclasses.replace(request, tallies=request.tallies[::-1]))
     with pytest.raises(ListFault, match="not the tallies"):
-        parties.teachers[1].prove_shares(others)
+        parties.teachers[1].handle(others, now=NOW)
 
 
 def test_shares_are_given_again_as_they_are_stored() -> None:
@@ -275,7 +279,7 @@ def test_shares_are_given_again_as_they_are_stored() -> None:
     assert parties.teachers[1].open_list(certified) == first
 
 
-def bad_endorsers(parties: Parties, good: CertifiedList) -> dict[str, tuple[Endorser, ...]]:
+def bad_endorsers(parties: SmallFederation, good: CertifiedList) -> dict[str, tuple[Endorser, ...]]:
     """Endorsements that do not certify a list, by what is wrong with them."""
     first, second, third, fourth = good.endorsers
     foreign = small()
@@ -313,9 +317,8 @@ def test_endorsements_by_teachers_outside_the_list_do_not_certify_it() -> None:
     request = request_for(parties, 1)
     of_four = list_for(parties, request, of=(1, 2, 3, 4))
     good = certified_list(parties, of_four, by=(1, 2, 3, 4))
-    outsider = parties.teachers[5]
     statement = endorse(parties, 1, of_four).statement
-    theirs = sign(Endorsement(statement=statement, teacher=5), outsider._signer)
+    theirs = sign(Endorsement(statement=statement, teacher=5), parties.signers[5])
     forged = (*good.endorsers[:3], Endorser(teacher=5, signature=theirs.signature))
     with pytest.raises(ListNotCertified, match="whose ballots are in it"):
         parties.teachers[1].open_list(signed(parties, dataclasses.replace(good, endorsers=forged)))
@@ -354,7 +357,7 @@ def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
     """Whoever holds the broker's keys, or a teacher's, cannot spend a budget or open anything."""
     parties = small()
     request = request_for(parties, 1)
-    a_teachers = parties.teachers[2]._signer
+    a_teachers = parties.signers[2]
     unsigned = UNSIGNED, a_teachers(signed_bytes(request)), request_for(parties, 2).signature
     for signature in unsigned:
         forged = dataclasses.replace(request, signature=signature)
@@ -411,13 +414,12 @@ def test_whatever_a_model_says_the_teacher_takes_part(
 ) -> None:
     parties = small(model=model)
     seen: list[np.ndarray] = []
-    cast = parties.teachers[1]._cast_votes
 
-    def cast_and_look(inputs: np.ndarray) -> np.ndarray:
-        seen.append(cast(inputs))
+    def cast_and_look(*arguments: Any, **named: Any) -> np.ndarray:
+        seen.append(cast_votes(*arguments, **named))
         return seen[-1]
 
-    monkeypatch.setattr(parties.teachers[1], "_cast_votes", cast_and_look)
+    monkeypatch.setattr(dppp.protocol.teacher, "cast_votes", cast_and_look)
     parties.teachers[1].vote(encode(request_for(parties, 0, 1, 2)), now=NOW)
     assert seen[0].tolist() == expected
 
@@ -440,18 +442,24 @@ def test_a_message_that_is_none_for_a_teacher_is_refused(data: bytes) -> None:
 
 def test_a_share_of_another_teacher_is_refused() -> None:
     parties = small()
-    one, two = parties.teachers[1], parties.teachers[2]
-    with pytest.raises(InputError, match="key share"):
-        type(one)(
+
+    def with_share_of(teacher: int) -> Teacher:
+        return Teacher(
             index=1,
             task=parties.task,
-            public=parties.key.public,
-            key_share=two._key_share,
-            signer=one._signer,
+            keys=PaillierKeys(
+                public=parties.key.public,
+                key_share=parties.key.shares[teacher - 1],
+                draw_blinding=parties.setting.table.draw,
+            ),
+            signer=parties.signers[1],
             ledger=parties.ledgers[1],
             predict=first_feature,
-            draw_blinding=one._draw_blinding,
         )
+
+    assert with_share_of(1).index == 1
+    with pytest.raises(InputError, match="key share is teacher 2's, not teacher 1's"):
+        with_share_of(2)
 
 
 def test_classes_are_those_of_the_task() -> None:

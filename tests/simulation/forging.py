@@ -21,7 +21,6 @@ from dppp.protocol.messages import (
     BatchRequest,
     CertifiedList,
     ProofRequest,
-    Signed,
 )
 from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
@@ -66,7 +65,7 @@ class ForgingBroker:
 
     def _made_up(
         self, seen: BatchRequest | BallotList | CertifiedList, victim: int, forge: Forge
-    ) -> Signed:
+    ) -> BatchRequest | BallotList | CertifiedList | ProofRequest:
         message: BatchRequest | BallotList | CertifiedList | ProofRequest
         signature = seen.signature
         match seen:
@@ -91,7 +90,7 @@ class ForgingBroker:
         if forge.how == "signature of another":
             return replace(message, signature=signature)
         another = victim % len(self._setting.everybody)
-        return sign(message, self._setting.signer(another + 1))  # type: ignore[type-var]
+        return sign(message, self._setting.signer(another + 1))
 
 
 def _without_one(ballot_list: BallotList, victim: int) -> tuple[bytes, ...]:

@@ -29,16 +29,18 @@ from tests.simulation.plans import gentle_plan_from, plan_from
 from tests.simulation.world import World
 
 import dppp.protocol.teacher
+import dppp.protocol.with_paillier.teacher
 from dppp.paillier.keys import PublicKey
-from dppp.privacy.ledger.book import Book
+from dppp.privacy.ledger.batch import BatchAccount
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
-from dppp.protocol.batch import Batch
+from dppp.protocol import with_paillier
 from dppp.protocol.messages import BallotList
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
-from dppp.protocol.teacher import Teacher
 from dppp.protocol.with_paillier.ballots import Tallied, read_ballot, tally_ballots
+from dppp.protocol.with_paillier.batch import PaillierBatch
+from dppp.protocol.with_paillier.teacher import PaillierSide
 
 QUERIES = int(os.environ.get("DPPP_SOAK_QUERIES", "350"))
 SEED = os.environ.get("DPPP_SIMULATION_SEED")
@@ -121,32 +123,33 @@ def test_a_plan_gives_the_same_run_every_time() -> None:
 
 
 def _forget_the_list_that_was_endorsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_endorsed(book: Book, batch_id: bytes, list_hash: bytes) -> bool:
-        return book.batches[batch_id].list_hash == list_hash
+    def is_endorsed(batch: BatchAccount, list_hash: bytes, attempt: int) -> bool:
+        return (batch.list_hash, batch.attempt) == (list_hash, attempt)
 
-    monkeypatch.setattr(Book, "is_endorsed", is_endorsed)
+    monkeypatch.setattr(BatchAccount, "is_endorsed", is_endorsed)
 
 
 def _keep_no_endorsement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ledger, "record_endorsement", lambda *parts: parts[-1])
+    monkeypatch.setattr(Ledger, "record_endorsement", lambda *parts, **_: parts[-1])
 
 
 def _keep_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ledger, "record_answer", lambda *parts: parts[-1])
+    monkeypatch.setattr(Ledger, "record_answer", lambda *parts, **_: parts[-1])
 
 
 def _need_no_endorsements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dppp.protocol.teacher, "require_certified", lambda *_: None)
+    monkeypatch.setattr(with_paillier.teacher, "require_certified", lambda *_: None)
 
 
 def _believe_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dppp.protocol.teacher, "require_from_aggregator", lambda *_: None)
+    for module in (dppp.protocol.teacher, with_paillier.teacher):
+        monkeypatch.setattr(module, "require_from_aggregator", lambda *_: None)
 
 
 def _open_any_tallies(monkeypatch: pytest.MonkeyPatch) -> None:
     take_out(
         monkeypatch,
-        Teacher._endorsed_tallies,
+        PaillierSide._endorsed_tallies,
         "tally_hash(about.tallies) != statement.tally_hash",
         "False",
     )
@@ -162,11 +165,11 @@ def _endorse_unread(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return tally_ballots(public, ballots[:1])
 
-    monkeypatch.setattr(dppp.protocol.teacher, "check_list", check_list)
+    monkeypatch.setattr(with_paillier.teacher, "check_list", check_list)
 
 
 def _release_without_endorsements(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(monkeypatch, Batch._release, "endorsers=self._certified,", "endorsers=(),")
+    take_out(monkeypatch, PaillierBatch._release, "endorsers=self._certified,", "endorsers=(),")
 
 
 def _need_no_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +186,7 @@ def _charge_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Batch, "expire", lambda *_: None)
+    monkeypatch.setattr(PaillierBatch, "expire", lambda *_: None)
 
 
 def _lie(how: str) -> Equivocate:
@@ -314,11 +317,13 @@ def test_two_lists_that_can_be_opened_are_noticed(monkeypatch: pytest.MonkeyPatc
     kept: dict[tuple[object, ...], bytes] = {}
 
     def find(what: str) -> Callable[..., bytes | None]:
-        return lambda ledger, batch, of_list: kept.get((what, id(ledger), batch, of_list))
+        return lambda ledger, batch, of_list, *, attempt=1: kept.get(
+            (what, id(ledger), batch, of_list, attempt)
+        )
 
     def record(what: str) -> Callable[..., bytes]:
-        return lambda ledger, batch, of_list, data: kept.setdefault(
-            (what, id(ledger), batch, of_list), data
+        return lambda ledger, batch, of_list, data, *, attempt=1: kept.setdefault(
+            (what, id(ledger), batch, of_list, attempt), data
         )
 
     for what in ("endorsement", "answer"):

@@ -3,6 +3,7 @@
 import pytest
 from tests.protocol.attacker import Attacker
 from tests.protocol.parties import batch_of, request_for, set_up
+from tests.small_federation import reply_of
 
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
@@ -42,7 +43,7 @@ def _run(attacker: Attacker, aggregator: Aggregator, now: int = 0) -> BatchId:
     sends = list(aggregator.start(request, now=now).sends or aggregator.tick(now).sends)
     while sends:
         answers = [
-            (send.teacher, attacker.teachers[send.teacher].handle(send.data, now=now))
+            (send.teacher, reply_of(attacker.teachers[send.teacher], send.data, now=now))
             for send in sends
         ]
         sends = [

@@ -24,6 +24,7 @@ from tests.simulation.lying import LyingAggregator
 from tests.simulation.network import Message, Network
 from tests.simulation.operations import AGGREGATOR, CrashAtSend, CrashAtWrite, Plan, TurnClock
 from tests.simulation.stores import Crashed, Fuse, FusedBatchStore, FusedHead, FusedLedgerStore
+from tests.small_federation import reply_of
 
 from dppp.errors import DpppError, InputError
 from dppp.privacy.ledger.ledger import Ledger
@@ -226,7 +227,7 @@ class World:
             if index in self.byzantine:
                 return [] if index in self._down_until else self.byzantine[index].handle(data)
             teacher = self._teachers[index]
-            return [] if teacher is None else [teacher.handle(data, now=self.seconds(index))]
+            return [] if teacher is None else [reply_of(teacher, data, now=self.seconds(index))]
         except DpppError as refusal:
             self.refusals.append((index, refusal))
         except Crashed as crash:

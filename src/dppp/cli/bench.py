@@ -12,7 +12,7 @@ from dppp.cli.optional_packages import require_scikit_learn, require_service
 from dppp.cli.options import JsonOption
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
 
 # What a reader wants first, and its unit.
 _SHOWN = {
@@ -101,7 +101,7 @@ def _bench_here(
     )
     from dppp.benchmarks.steps import plot_steps  # noqa: PLC0415
 
-    check_terms(
+    require_dealable(
         teachers=workload.teachers,
         threshold=workload.threshold,
         modulus_bits=workload.modulus_bits,

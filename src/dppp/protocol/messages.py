@@ -235,10 +235,12 @@ class CertifiedList:
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        signatures = (
-            part for each in self.endorsers for part in (number_bytes(each.teacher), each.signature)
+        endorsers = (
+            part
+            for each in self.endorsers
+            for part in (number_bytes(each.teacher), each.digest, each.signature)
         )
-        return (self.task_id, self.batch_id, self.list_hash, self.tallies, *signatures)
+        return (self.task_id, self.batch_id, self.list_hash, self.tallies, *endorsers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -11,8 +12,8 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.events import Stage
 from dppp.protocol.messages import Ballot
 from dppp.protocol.signing import sign
-from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_paillier.teacher import PaillierSide
 from dppp.service.aggregator.metrics import AggregatorMetrics
 from dppp.service.batches.hub import BatchEvent
 from dppp.service.gateway.jobs import Jobs
@@ -22,15 +23,15 @@ def test_who_is_left_out_of_a_released_batch_is_named_in_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With four of five ballots a batch is released all the same."""
-    vote = Teacher.vote
+    cast = PaillierSide.cast
 
-    def spoil(self: Teacher, data: bytes, *, now: int) -> bytes:
-        ballot = vote(self, data, now=now)
-        if self.index != 5:
+    def spoil(self: PaillierSide, *arguments: Any) -> bytes:
+        ballot = cast(self, *arguments)
+        if self._desk.index != 5:
             return ballot
-        return encode(sign(replace(decode(ballot, Ballot), proof=b""), self._signer))
+        return encode(sign(replace(decode(ballot, Ballot), proof=b""), self._desk.signer))
 
-    monkeypatch.setattr(Teacher, "vote", spoil)
+    monkeypatch.setattr(PaillierSide, "cast", spoil)
     with serve_embedded() as served, caplog.at_level(logging.WARNING, "dppp"):
         assert ask(served.client(ALICE), [[1.0, 0.0]])["stage"] == "released"
     (said,) = [each for each in caplog.records if each.message == "teacher at fault"]

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from tests.postgres import shared_server
 from tests.protocol.small import rows, small
+from tests.small_federation import SmallFederation
 
 from dppp.errors import AllowanceExceeded, JobUnknown
-from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.messages import BatchId
@@ -25,7 +25,7 @@ from dppp.service.stores.postgres.connection import read_url
 class Pair:
     """Two processes' worth of gateway over the same teachers and store."""
 
-    def __init__(self, parties: Parties, allowance: int = 10_000) -> None:
+    def __init__(self, parties: SmallFederation, allowance: int = 10_000) -> None:
         store = MemoryBatchStore()
         self.channels = [EmbeddedChannel(parties.teachers) for _ in range(2)]
         self.runners = [

@@ -230,6 +230,7 @@ def _found(
             models=[
                 as_predict(model, range(len(hospitals.class_names))) for model in hospitals.models
             ],
+            cryptosystem="paillier",
             s=1,  # a batch of six fits one Paillier plaintext
             ledgers={1: ledger},
         )

@@ -83,6 +83,7 @@ def _trade_off(
 
 def tell_keys(console: Console, parties: "Parties") -> None:
     """The ceremony."""
+    assert parties.key is not None, "the demo is on paillier"
     trust, bits = parties.task.trust, int(parties.key.public.modulus).bit_length()
     console.rule("3  The key ceremony")
     console.print(

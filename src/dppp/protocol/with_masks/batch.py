@@ -80,7 +80,6 @@ from dppp.protocol.with_masks.messages import (
     ShownRoot,
     ShownRows,
     Withdrawal,
-    votes_seed,
 )
 from dppp.protocol.with_masks.rosters import Rosters
 from dppp.protocol.with_masks.verification import (
@@ -563,8 +562,9 @@ class MaskBatch(Batch):
         assert self._secret is not None, "nothing is answered before the sum fits"
         votes = [each.votes for each in self._ballots.values()]
         votes_sum = add_votes(self._parameters, votes, seeds, counts=self._counts)
-        seed = votes_seed(self._task.task_id, self.batch_id, self.attempt)
-        sums = open_counts(self._parameters, seed, votes_sum, self._secret, counts=self._counts)
+        sums = open_counts(
+            self._parameters, self._of_run.votes_seed, votes_sum, self._secret, counts=self._counts
+        )
         answers = make_releases(
             self._task,
             self.query_ids,

@@ -15,6 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dppp.errors import DpppError, PeerFault, message_of
 from dppp.masks.ballots import Header, seal_at
 from dppp.masks.blame import (
@@ -30,6 +33,7 @@ from dppp.masks.dealing import Dealing
 from dppp.masks.epoch_keys import EpochKey
 from dppp.masks.opening import recover_seeds
 from dppp.masks.sealing import KEY_BYTES, Purpose, ShownSeal
+from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 from dppp.protocol.batch import Step
 from dppp.protocol.events import Disputed
 from dppp.protocol.signing import Signer, sign
@@ -58,6 +62,10 @@ class SeedVerdict:
 
     culprits: Culprits = field(default_factory=dict)
     rows: dict[tuple[int, int], bytes] = field(default_factory=dict)
+
+
+def _elements(row: bytes) -> NDArray[np.uint16]:
+    return elements_from_bytes(row, len(row) // 2)
 
 
 class Blaming:
@@ -299,7 +307,12 @@ class Blaming:
                 self._dealings[dealer], self._seal(dealer, teacher, Purpose.SECRET_ROW), shown
             )
         }
-        found = liars or {teacher: "it endorsed another sum than that of its rows"}
+        added = elements_to_bytes(
+            add_rows(np.stack([_elements(each.row) for each in rows.values()]))
+        )
+        found = liars
+        if added != self._endorsed[teacher]:
+            found = {**liars, teacher: "it endorsed another sum than that of its rows"}
         self._lied |= found
         return found
 
@@ -324,6 +337,7 @@ class Blaming:
         place = self._members.index(recipient)
         return SealedRow(
             epoch=self._run.epoch,
+            votes_seed=self._run.votes_seed,
             dealer=dealer,
             recipient=recipient,
             purpose=purpose,

@@ -289,8 +289,13 @@ class MaskSide:
     def _open_rows(
         self, message: DeliveredList, roster: RosterKeys, headers: dict[int, Header]
     ) -> OpenedList:
-        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, roster, headers)
-        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, roster, headers)
+        seed = votes_seed(message.task_id, message.batch_id, message.attempt)
+        secret_rows = self._open_kind(
+            message.secret_seals, Purpose.SECRET_ROW, roster, headers, votes_seed=seed
+        )
+        seed_rows = self._open_kind(
+            message.seed_seals, Purpose.SEED_ROW, roster, headers, votes_seed=seed
+        )
         return OpenedList(
             batch_id=message.batch_id,
             attempt=message.attempt,
@@ -309,6 +314,8 @@ class MaskSide:
         purpose: Purpose,
         roster: RosterKeys,
         headers: dict[int, Header],
+        *,
+        votes_seed: bytes,
     ) -> NDArray[np.uint16]:
         """The rows of one kind, of all dealers; which dealers' do not open is in the exception."""
         length = row_bytes(self._parameters, purpose)
@@ -321,6 +328,7 @@ class MaskSide:
         places = [
             SealedRow(
                 epoch=roster.epoch,
+                votes_seed=votes_seed,
                 dealer=dealer,
                 recipient=self._desk.index,
                 purpose=purpose,

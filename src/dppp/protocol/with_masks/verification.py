@@ -55,6 +55,11 @@ class MaskedRun:
         return Epoch(task_id=self.task.task_id, number=self.roster.epoch)
 
     @property
+    def votes_seed(self) -> bytes:
+        """From what the public polynomials of its vote blocks are made; seals are bound to it."""
+        return votes_seed(self.task.task_id, self.batch_id, self.attempt)
+
+    @property
     def members(self) -> tuple[int, ...]:
         """The teachers of its roster, in order."""
         return tuple(decode(each, PublishedKey).teacher for each in self.roster.keys)
@@ -131,8 +136,7 @@ def open_sums(run: MaskedRun, tallies: bytes, openings: Sequence[bytes]) -> tupl
     )
     secret = secret_from_bytes(parameters, openings[0])
     short = require_fits(parameters, run.epoch, blocks[0], secret)
-    seed = votes_seed(run.task.task_id, run.batch_id, run.attempt)
-    opened = open_counts(parameters, seed, blocks[1:], short, counts=run.counts)
+    opened = open_counts(parameters, run.votes_seed, blocks[1:], short, counts=run.counts)
     return tuple(opened.tolist())
 
 

@@ -185,7 +185,7 @@ class PaillierSide:
             tallies,
             DecryptionShares.from_bytes(self._public, decode(stored, SignedShares).shares),
             context=share_context(asked.task_id, asked.batch_id, asked.list_hash),
-            random_bytes=self._desk.randomness,
+            randomness=self._desk.randomness,
         )
         unsigned = SignedShareProof(
             task_id=asked.task_id,

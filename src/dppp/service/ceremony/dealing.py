@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from dppp.errors import InputError
-from dppp.paillier.dealer import DealtKey, check_terms, deal
+from dppp.paillier.dealer import DealtKey, deal, require_dealable
 from dppp.service.ceremony.assembling import Joined, plain_names, read_joined
 from dppp.service.ceremony.authority import LIFETIME
 from dppp.service.ceremony.federation_file import FederationFile
@@ -42,7 +42,7 @@ def deal_federation(
     """
     joined = read_joined(folder)
     _require_paillier(joined, folder)
-    check_terms(
+    require_dealable(
         teachers=joined.trust.teachers,
         threshold=joined.trust.threshold,
         modulus_bits=joined.terms.key_bits,

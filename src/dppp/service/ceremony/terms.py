@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dppp.errors import InputError, KeyMaterialError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
 from dppp.protocol.task import DAY_SECONDS, LONGEST_EPOCH_SECONDS, SHORTEST_EPOCH_SECONDS
 from dppp.service.process.config import Section, first_problem, read_config
 
@@ -65,14 +65,14 @@ class Terms(Section):
     abstain_below: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
-    def _of_one_cryptosystem(self) -> "Terms":
+    def _require_one_cryptosystem(self) -> "Terms":
         others = {"masks": ("modulus_bits", "s"), "paillier": ("labels_per_batch", "epoch_seconds")}
         for name in others[self.cryptosystem]:
             if getattr(self, name) is not None:
                 raise ValueError(f"{self.cryptosystem} has no {name}; leave it out")
         if self.cryptosystem == "paillier":
             try:
-                check_terms(teachers=2, threshold=2, modulus_bits=self.key_bits, s=self.key_s)
+                require_dealable(teachers=2, threshold=2, modulus_bits=self.key_bits, s=self.key_s)
             except KeyMaterialError as error:
                 raise ValueError(error.one_line) from error
         return self

@@ -299,7 +299,7 @@ class Querier(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_allowance(cls, given: Any) -> Any:
+    def _require_allowance(cls, given: Any) -> Any:
         """Pydantic's own words would not say what to write."""
         queries = given.get("queries") if isinstance(given, dict) else None
         if type(queries) is not int or queries < 1:
