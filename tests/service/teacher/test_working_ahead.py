@@ -13,6 +13,7 @@ from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import encode
 from dppp.protocol.with_masks.messages import KeyRequest
+from dppp.protocol.with_masks.teacher import MaskSide
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.teacher.metrics import TeacherMetrics
 from dppp.service.teacher.station import TeacherStation
@@ -45,7 +46,9 @@ def station_of(teacher: Teacher, metrics: TeacherMetrics | None = None) -> Teach
 
 def waiting(teacher: Teacher) -> int:
     """Dealings that wait for the next ballots."""
-    return sum(len(each) for each in teacher._side._prepared.values())  # type: ignore[attr-defined]
+    side = teacher._side
+    assert isinstance(side, MaskSide)
+    return sum(len(each) for each in side._prepared.values())
 
 
 async def work_ahead_for(station: TeacherStation, seconds: float) -> None:
