@@ -11,6 +11,7 @@ a_0 belongs to the epoch and s is used once, so this can be prepared ahead. A pr
 in memory only and is gone when it was used, or when the process ends: so no secret is used twice.
 """
 
+import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.masks.epoch_keys import Epoch
 from dppp.masks.gaussian import draw
@@ -123,6 +125,40 @@ def seal_context(
     """What all seals of one dealing are bound to."""
     parts = (epoch.to_bytes(), dealer.to_bytes(4, "big"), salt, check_digest, seed_digest)
     return hash_parts("dppp masks seal context 1", parts)
+
+
+def seal_contexts(epoch: Epoch, dealers: Sequence[int], fields: Sequence[bytes]) -> list[bytes]:
+    """The contexts of one seal of each dealer: what `seal_context` makes, at a tenth of its cost.
+
+    `fields` are each dealer's salt, digest of its check block and digest of its seed, joined. A
+    teacher needs N of these for every list, so what all have in common is put together once.
+    """
+    if set(map(len, fields)) != {3 * HASH_BYTES} or len(fields) != len(dealers):
+        raise InputError("the context of a seal is of a salt and two digests for each dealer")
+    head = _with_length(b"dppp masks seal context 1") + _with_length(epoch.to_bytes())
+    head += (4).to_bytes(8, "big")
+    length = HASH_BYTES.to_bytes(8, "big")
+    return [
+        hashlib.sha256(
+            b"".join(
+                (
+                    head,
+                    dealer.to_bytes(4, "big"),
+                    length,
+                    each[:32],
+                    length,
+                    each[32:64],
+                    length,
+                    each[64:],
+                )
+            )
+        ).digest()
+        for dealer, each in zip(dealers, fields, strict=True)
+    ]
+
+
+def _with_length(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "big") + part
 
 
 def digest_of_check_block(block: bytes) -> bytes:
