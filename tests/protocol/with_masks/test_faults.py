@@ -8,7 +8,6 @@ from tests.protocol.with_masks.colluders import (
     complaining,
     deal_badly,
     endorse_another_sum,
-    giving_other_seed_rows,
     objecting_to,
     showing_another_root,
     showing_other_rows,
@@ -16,25 +15,15 @@ from tests.protocol.with_masks.colluders import (
 )
 from tests.protocol.with_masks.federation import Federation, set_up
 
-from dppp.masks.dealing import seed_row_bytes
 from dppp.masks.equal_logarithms import PROOF_BYTES, prove_pair_secret
 from dppp.masks.sealing import Purpose
-from dppp.protocol.events import Abort, Disputed
-from dppp.protocol.messages import Endorsement
+from dppp.protocol.events import Abort
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import verify_transcript
-from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.messages import (
-    CertifiedSum,
-    Complaint,
     DeliveredList,
-    Objection,
-    RootRequest,
     RowRequest,
     SealEvidence,
-    ShownRows,
-    Withdrawal,
-    WithdrawalRequest,
 )
 
 CULPRIT, VICTIM = 2, 4

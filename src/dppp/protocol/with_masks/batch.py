@@ -11,7 +11,7 @@ as dropouts, so a redo needs N - D others. Whoever is proved to have broken a ru
 whoever was silent is named as missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -87,6 +87,7 @@ from dppp.protocol.with_masks.verification import (
     MaskedRun,
     list_hash_of,
     read_masked_ballot,
+    require_masked_ballot,
     write_sums,
 )
 
@@ -372,7 +373,7 @@ class MaskBatch(Batch):
         self._require_signed(ballot, teacher)
         if teacher not in self._members:
             return  # it was not asked in this attempt
-        read_masked_ballot(self._of_run, data, members=len(self._members))
+        require_masked_ballot(self._of_run, ballot, members=len(self._members))
         self._ballots[teacher], self._data[teacher] = ballot, data
         self._news.append(
             BallotCounted(batch=self.batch_id, teacher=teacher, count=len(self._ballots))
@@ -413,10 +414,7 @@ class MaskBatch(Batch):
 
     def _endorse_with(self, ballot_list: BallotList, now: int) -> None:
         """Go on with this list: the one just closed, or the one stored before a restart."""
-        members = len(self._members)
-        read = [
-            read_masked_ballot(self._of_run, each, members=members) for each in ballot_list.ballots
-        ]
+        read = self._read_list(ballot_list.ballots)
         self._ballots = {ballot.teacher: ballot for ballot in read}
         self._data = dict(zip(self._ballots, ballot_list.ballots, strict=True))
         self._statement = statement_of(
@@ -432,6 +430,14 @@ class MaskBatch(Batch):
         )[0]
         self._enter(Stage.ENDORSEMENTS, now)
         self._news.append(ListClosed(batch=self.batch_id, count=len(read)))
+
+    def _read_list(self, ballots: tuple[bytes, ...]) -> list[MaskedBallot]:
+        """The ballots of a list: checked now, unless they are the ones checked as they came."""
+        here = sorted(self._ballots)
+        if ballots == tuple(self._data[each] for each in here):
+            return [self._ballots[each] for each in here]
+        members = len(self._members)
+        return [read_masked_ballot(self._of_run, each, members=members) for each in ballots]
 
     def _delivered_to(self, teacher: int) -> bytes:
         """The list as one teacher gets it: all headers, and the rows sealed to it."""
@@ -487,9 +493,10 @@ class MaskBatch(Batch):
     def _row_of(self, message: Endorsement) -> bytes:
         return message.content[: secret_row_bytes(self._parameters)]
 
-    def _mac_for(self, message: Endorsement, teacher: int) -> bytes:
+    def _macs_for(self, said: Sequence[Endorsement], teacher: int) -> bytes:
+        """What these endorsers made for one teacher."""
         start = secret_row_bytes(self._parameters) + MAC_BYTES * self._members.index(teacher)
-        return message.content[start : start + MAC_BYTES]
+        return b"".join(each.content[start : start + MAC_BYTES] for each in said)
 
     def _advance_endorsements(self, now: int) -> None:
         needed = self._parameters.rows_needed
@@ -539,7 +546,7 @@ class MaskBatch(Batch):
             list_hash=self._said.list_hash,
             recipient=teacher,
             endorsers=self._certified,
-            macs=b"".join(self._mac_for(each, teacher) for each in said),
+            macs=self._macs_for(said, teacher),
             digests=b"".join(each.digest for each in short),
             signatures=b"".join(each.signature for each in short),
             check_sum=pack_bits(self._check_sum, self._parameters.modulus_bits),
