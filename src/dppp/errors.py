@@ -220,6 +220,10 @@ class BatchStoreUnavailable(Unavailable):
     """The aggregator's store could not be read or written; nothing was sent."""
 
 
+class EpochSecretsUnavailable(Unavailable):
+    """A teacher cannot keep or forget the secrets of its epochs, so it publishes no key."""
+
+
 class JobUnknown(InputError):
     """There is no such job of this querier."""
 

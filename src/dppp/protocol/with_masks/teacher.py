@@ -61,6 +61,9 @@ from dppp.protocol.with_masks.messages import (
     votes_seed,
 )
 
+_PREPARED_AHEAD = 2
+"""Dealings that wait for the next ballots."""
+
 _MOST_LISTS = 64
 """Opened lists that are kept ready for their answers."""
 
@@ -155,6 +158,11 @@ class MaskSide:
             seed_seals=body.seed_seals,
         )
         return encode(sign(unsigned, self._desk.signer))
+
+    def prepare(self, *, now: int) -> bool:
+        """Forget the secrets of epochs that are over, and deal one secret for the next ballots."""
+        self._ring.forget(now)
+        return any(self.prepare_ahead(count) for count in range(1, _PREPARED_AHEAD + 1))
 
     def prepare_ahead(self, count: int) -> int:
         """Deal secrets for the next ballots, until this many wait; how many were made.

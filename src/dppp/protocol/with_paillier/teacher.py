@@ -151,6 +151,10 @@ class PaillierSide:
             raise InputError(f"a teacher has no answer to a {kind}")
         return self.prove_shares(data)
 
+    def prepare(self, *, now: int) -> bool:  # noqa: ARG002
+        """Nothing is over before the task is, and blindings are drawn ahead elsewhere."""
+        return False
+
     def prove_shares(self, data: bytes) -> bytes:
         """A proof of the shares given before; tells nothing new about the votes."""
         asked = decode(data, ProofRequest)

@@ -108,7 +108,11 @@ class Home:
         return self.open_share(self._secret(SHARE), federation)
 
     def open_share(self, sealed: bytes, federation: FederationFile) -> KeyShare:
-        """A share as it came from the dealer."""
+        """A share as it came from the dealer; under masks there are none."""
+        if federation.public is None:
+            raise KeyMaterialError(
+                "a federation under masks has no key, and so no shares", hint="leave out --share"
+            )
         index = federation.index_of(self.request().name)
         share = unseal_from(sealed, self.sealing_key(), federation.task.task_id)
         if share.index != index:
