@@ -13,7 +13,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
 from tests.vectors.make_paillier import PRIMES
 
 from dppp.federation import Parties
@@ -30,7 +32,7 @@ from dppp.protocol.batch_store import BatchStore, MemoryBatchStore
 from dppp.protocol.signing import Signer, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.votes import Predict
+from dppp.protocol.votes import Predict, cast_votes
 from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.randomness import RandomSource
 
@@ -183,6 +185,17 @@ def reply_of(teacher: Teacher, data: bytes, *, now: int = 0) -> bytes:
     reply = teacher.handle(data, now=now)
     assert reply is not None, "there is no answer to this message"
     return reply
+
+
+def cast_each_vote(teacher: Teacher, *, times: int) -> None:
+    """Make a teacher that has its real keys cast every vote this many times, where it has one."""
+    honest, classes = teacher._entries, len(teacher.task.class_names)
+
+    def entries(inputs: NDArray[np.float64]) -> NDArray[np.int64]:
+        votes = cast_votes(teacher._predict, inputs, classes, note=lambda _: None)
+        return honest(inputs) + (times - 1) * votes.ravel().astype(np.int64)
+
+    teacher._entries = entries  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.page.asking import ask_by_drawing, ask_first_example
 from tests.page.browsers import keep_screenshot
 from tests.page.federations import found_digits, show
+from tests.small_federation import cast_each_vote
 
 from dppp.protocol.receipt import verify_receipt
 
@@ -36,7 +37,7 @@ def test_a_batch_passes_its_stages_with_times(digits_page: Page) -> None:
     digits_page.click("nav a[href='#live']")
     flight = digits_page.locator(".flight").first
     expect(flight).to_contain_text("released")
-    for stage in ("votes", "ballots", "tally", "shares", "release"):
+    for stage in ("votes", "ballots", "tally", "endorsements", "answers", "release"):
         expect(flight.locator(f"[data-stage={stage}]")).to_have_attribute("data-state", "done")
     expect(flight.locator("[data-stage=ballots]")).to_contain_text("7/7")
     expect(flight.locator("[data-stage=release]")).to_contain_text(" s")
@@ -66,7 +67,7 @@ def test_counts_that_votes_and_noise_hardly_give_are_said_to_be_so(browser: Brow
     """Two teachers with their real keys, who cast twenty votes each where they have one."""
     parties = found_digits()
     for cheat in (parties.teachers[1], parties.teachers[2]):
-        cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
+        cast_each_vote(cheat, times=20)
     with show(parties) as shown, shown.opened(browser) as page:
         page.click("nav a[href='#ask']")
         ask_first_example(page)

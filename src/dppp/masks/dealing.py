@@ -16,13 +16,15 @@ again: one of an attempt that was given up, whose root has been shown, would hav
 the next attempt, and so its vote.
 """
 
+import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.masks.epoch_keys import Epoch
 from dppp.masks.gaussian import draw
@@ -36,6 +38,10 @@ from dppp.randomness import KeyStream, RandomSource, system_randomness
 SALT_BYTES = 32
 SEED_ELEMENTS = 16
 ROOT_BYTES = 32
+BOUND_BYTES = SALT_BYTES + 3 * HASH_BYTES
+"""What a seal is bound to of a header: salt and digests of check block, votes and seed."""
+_DEALER_LENGTH = (4).to_bytes(8, "big")
+_BOUND_LENGTH = BOUND_BYTES.to_bytes(8, "big")
 _CHECK_DOMAIN = "dppp masks check block 1"
 
 
@@ -137,9 +143,29 @@ def seal_context(
     All of the header but the digests of the seals themselves. `votes_seed` stands for the batch and
     the attempt: it is another one for each.
     """
-    digests = (salt, check_digest, votes_digest, seed_digest)
-    parts = (epoch.to_bytes(), dealer.to_bytes(4, "big"), votes_seed, *digests)
-    return hash_parts("dppp masks seal context 1", parts)
+    bound = salt + check_digest + votes_digest + seed_digest
+    return seal_contexts(epoch, votes_seed, [(dealer, bound)])[0]
+
+
+def seal_contexts(
+    epoch: Epoch, votes_seed: bytes, dealers: Iterable[tuple[int, bytes]]
+) -> list[bytes]:
+    """The contexts of the seals of several dealers, each with what its header binds, joined.
+
+    H(epoch, votes_seed, dealer, bound), each part behind its length. A teacher needs N of these for
+    every list, so what all have in common is hashed once.
+    """
+    start = hashlib.sha256()
+    for part in (b"dppp masks seal context 2", epoch.to_bytes(), votes_seed):
+        start.update(len(part).to_bytes(8, "big") + part)
+    found = []
+    for dealer, bound in dealers:
+        if len(bound) != BOUND_BYTES:
+            raise InputError("the context of a seal is of a salt and three digests")
+        one = start.copy()
+        one.update(_DEALER_LENGTH + dealer.to_bytes(4, "big") + _BOUND_LENGTH + bound)
+        found.append(one.digest())
+    return found
 
 
 def digest_of_check_block(block: bytes) -> bytes:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, small
 from tests.service.gateway.served import serve
+from tests.small_federation import cast_each_vote
 
 from dppp.errors import InputError
 from dppp.federation import Parties
@@ -116,7 +117,7 @@ def test_counts_that_votes_and_noise_hardly_give_are_flagged_and_counted() -> No
         client = served.client()
         honest = ask(client, [[1.0, 1.0]])
         for cheat in (parties.teachers[1], parties.teachers[2]):
-            cheat._cast_votes = lambda inputs, cast=cheat._cast_votes: cast(inputs) * 20  # type: ignore
+            cast_each_vote(cheat, times=20)
         state = ask(client, [[2.0, 2.0], [0.0, 3.0]])
         for batch, expected in ((honest, [False]), (state, [True, True])):
             found = client.get(f"/api/batches/{batch['id']}/labels").json()["labels"]
@@ -349,8 +350,8 @@ def test_the_events_of_a_batch_tell_its_stages_in_order_and_end(served: Served) 
     assert not thread.is_alive()
     own = [event for event in events if event.get("batch") == state["batch"]]
     stages = list(dict.fromkeys(event["stage"] for event in own))
-    # The share that opens comes with the release: there may be no event of its own for shares.
-    assert [stage for stage in stages if stage != "shares"] == [
+    # The answer that opens comes with the release: there may be no event of its own for answers.
+    assert [stage for stage in stages if stage != "answers"] == [
         "votes",
         "ballots",
         "tally",

@@ -76,13 +76,22 @@ def read_roster_of(task: Task, data: bytes) -> Roster:
 def read_masked_ballot(run: MaskedRun, data: bytes, *, members: int) -> MaskedBallot:
     """A ballot of this attempt whose body is the one that its teacher signed."""
     ballot = decode(data, MaskedBallot)
+    verify_signature(run.task, ballot)
+    require_masked_ballot(run, ballot, members=members)
+    return ballot
+
+
+def require_masked_ballot(run: MaskedRun, ballot: MaskedBallot, *, members: int) -> None:
+    """Refuse a ballot of another attempt, or another body than the one that its teacher signed.
+
+    That it did sign it has been checked.
+    """
     expected = (run.task.task_id, run.batch_id, run.attempt, run.roster.hash)
     if (ballot.task_id, ballot.batch_id, ballot.attempt, ballot.roster_hash) != expected:
         raise BallotFault(
             f"teacher {ballot.teacher}'s ballot is for another task, batch, attempt or roster",
             culprits=(ballot.teacher,),
         )
-    verify_signature(run.task, ballot)
     require_body(
         run.task.parameters,
         Header.from_bytes(ballot.header),
@@ -91,7 +100,6 @@ def read_masked_ballot(run: MaskedRun, data: bytes, *, members: int) -> MaskedBa
         recipients=members,
         counts=run.counts,
     )
-    return ballot
 
 
 def body_of(ballot: MaskedBallot) -> Body:
