@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.service.stores import epoch_secrets_process
 from tests.service.stores.epoch_secrets_process import TASK, offered
 from tests.service.stores.full_disk import no_file_longer_than
 
+from dppp import calibrate, create_federation
 from dppp.errors import EpochSecretsUnavailable, InputError, KeyMaterialError
+from dppp.protocol.signing import signer_of
+from dppp.protocol.with_masks.keys import KeyRing
 from dppp.service.stores.epoch_secrets import SqliteEpochSecrets, open_epoch_secrets
 
 OTHER_TASK = b"\x08" * 32
@@ -182,3 +186,31 @@ def test_a_file_of_something_else_is_refused_and_left_alone(path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(EpochSecretsUnavailable, match=r"nowhere/secrets\.db"):
         SqliteEpochSecrets(tmp_path / "nowhere" / "secrets.db")
+
+
+def test_a_teachers_key_ring_leaves_nothing_of_an_epoch_that_is_over(
+    secrets: SqliteEpochSecrets, path: Path
+) -> None:
+    """As its station does it in a quiet moment: nobody has to send anything."""
+    promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
+    task = create_federation(
+        name="fruit",
+        class_names=["apple", "pear"],
+        features=["weight"],
+        certificate=promise,
+        models=[lambda rows: [1] * len(rows)] * 4,
+    ).task
+    signer = signer_of(Ed25519PrivateKey.generate())
+    ring = KeyRing(task=task, index=1, signer=signer, secrets=secrets)
+    assert task.masks is not None
+    length, now = task.masks.epoch_seconds, 1_000_000_000
+    epoch = task.epoch_at(now)
+    ring.publish(epoch, now=now)
+    stored = secrets.get(task.task_id, epoch)
+    assert stored is not None
+    ring.forget(now + length)
+    assert stored in on_disk(path)  # batches of the last epoch may still be under way
+    ring.forget(now + 2 * length)
+    assert secrets.get(task.task_id, epoch) is None
+    for at in range(len(stored) - 16):
+        assert stored[at : at + 16] not in on_disk(path)
