@@ -1,4 +1,4 @@
-"""`dppp aggregator`: run one, and make tokens for queriers."""
+"""`dppp aggregator`: run one, make tokens for queriers, and let in who was left out."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,9 @@ from rich.console import Console
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit
+from dppp.errors import InputError
 
-app = typer.Typer(help="Run an aggregator, and make tokens for queriers.")
+app = typer.Typer(help="Run an aggregator, make tokens, and let in who was left out.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The configuration, aggregator.toml.")]
 
@@ -55,6 +56,41 @@ def token(
         "queries": queries,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, name, out, entry))
+
+
+@app.command("left-out")
+def left_out(
+    *,
+    config: ConfigOption,
+    let_in: Annotated[
+        int | None,
+        typer.Option(help="The number of a teacher to ask again: its faults are forgotten."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Under masks: who was at fault and is asked no more, and why; --let-in asks one again."""
+    require_service()
+    from dppp.protocol.batch_store import StoredBatches  # noqa: PLC0415
+    from dppp.service.process.config import AggregatorConfig, read_config  # noqa: PLC0415
+    from dppp.service.stores.batches import open_batch_store  # noqa: PLC0415
+
+    with open_batch_store(read_config(config, AggregatorConfig).store.location) as store:
+        stored = StoredBatches(store)
+        forgotten = () if let_in is None else stored.let_in(let_in)
+        if let_in is not None and not forgotten:
+            raise InputError(f"teacher {let_in} is not left out", hint="look without --let-in")
+        culprits = stored.culprits()
+    rows = [
+        {"teacher": each.teacher, "batch": each.batch_id.hex(), "reason": each.reason}
+        for each in culprits
+    ]
+    lines = [f"teacher {each.teacher}: {each.reason}" for each in culprits]
+
+    def show(console: Console) -> None:
+        for line in lines or ["Nobody is left out."]:
+            console.print(line, soft_wrap=True, markup=False)
+
+    emit({"left_out": rows, "let_in": let_in}, as_json=as_json, show=show)
 
 
 def _show(console: Console, name: str, out: Path, entry: str) -> None:

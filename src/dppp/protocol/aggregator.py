@@ -11,12 +11,13 @@ the batches that somebody has to go on with, and `adopt` goes on with one: teach
 their ledgers. Whoever comes second to the end takes the first one's outcome.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from dppp.errors import DpppError, InputError, PeerFault, Refusal, SignatureFault
 from dppp.paillier.keys import PublicKey
 from dppp.protocol.batch import Batch, BatchMaker, Patience, Wanted
-from dppp.protocol.batch_store import BatchStore, StoredBatches
+from dppp.protocol.batch_store import BatchStore, Culprit, StoredBatches
 from dppp.protocol.events import (
     Abort,
     Aborted,
@@ -27,6 +28,7 @@ from dppp.protocol.events import (
     Released,
     Send,
     Started,
+    TeacherBlamed,
 )
 from dppp.protocol.inputs import decode_inputs
 from dppp.protocol.messages import BatchId, BatchRequest
@@ -209,10 +211,12 @@ class Aggregator:
         if batch.batch_id not in self._batches:
             return Output()
         batch.advance(self._stored, now=now)
+        news = batch.take_news()
+        self._remember_culprits(news)
         if batch.outcome is None:
-            return Output(events=batch.take_news())
+            return Output(events=news)
         outcome = self._stored.put_outcome(batch.batch_id, batch.outcome)
-        events = (*batch.take_news(), self._end(batch.batch_id, outcome))
+        events = (*news, self._end(batch.batch_id, outcome))
         return Output(sends=batch.farewell(), events=events)
 
     def _restore(self, identifier: BatchId, now: int) -> Batch:
@@ -225,8 +229,19 @@ class Aggregator:
         batch = self._maker.make(request)
         if batch.batch_id != identifier:
             raise InputError("its request is that of another batch; somebody changed it")
+        if self._stored.attempt(identifier, 1) is None:
+            culprits = self._stored.culprits()
+            batch.leave_out({each.teacher: each.reason for each in culprits})
         batch.restore(self._stored, now=now)
         return batch
+
+    def _remember_culprits(self, news: Iterable[Event]) -> None:
+        """Under masks whoever was at fault is left out of later batches too."""
+        for event in news:
+            if isinstance(event, TeacherBlamed) and self.task.masks is not None:
+                self._stored.put_culprit(
+                    Culprit(teacher=event.teacher, batch_id=event.batch, reason=event.reason)
+                )
 
     def _end(self, identifier: BatchId, outcome: Outcome) -> Event:
         """A batch has this outcome in the store, whoever put it there."""

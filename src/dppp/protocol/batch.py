@@ -138,6 +138,10 @@ class Batch:
             self.faults[teacher] = reason
             self._news.append(TeacherBlamed(batch=self.batch_id, teacher=teacher, reason=reason))
 
+    def leave_out(self, faults: Mapping[int, str]) -> None:
+        """Begin without these, who were at fault before."""
+        self.faults |= faults
+
     def ask_all_in_time(self, now: int) -> None:
         """When those who were asked first have had their time, ask every voter."""
         if now >= self._stage_since + self._patience.first_shares:

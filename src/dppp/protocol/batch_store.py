@@ -6,9 +6,11 @@ where several aggregators share a store.
 """
 
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from dppp.errors import InputError
 from dppp.hashing import hash_parts
@@ -32,6 +34,19 @@ class Kind(StrEnum):
     OUTCOME = "outcome"
     ATTEMPT = "attempt"
     ROSTER = "roster"
+    CULPRIT = "culprit"
+    LET_IN = "let in"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Culprit:
+    """A teacher that was at fault in a batch by what it signed, and how."""
+
+    KIND: ClassVar[str] = "culprit"
+    SIZE_LIMIT: ClassVar[int] = 2**20
+    teacher: int
+    batch_id: BatchId
+    reason: str
 
 
 class BatchStore(Protocol):
@@ -94,6 +109,30 @@ class StoredBatches:
     def attempt(self, batch: BatchId, attempt: int) -> bytes | None:
         """How an attempt at a batch begins."""
         return self._store.get(_key(batch, attempt), Kind.ATTEMPT)
+
+    def put_culprit(self, culprit: Culprit) -> None:
+        """Remember who was at fault in a batch, until an operator lets it in."""
+        key = hash_parts(
+            "dppp culprit key 1", (culprit.batch_id, culprit.teacher.to_bytes(8, "big"))
+        )
+        self._store.put_once(key, Kind.CULPRIT, encode(culprit))
+
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Who was at fault and was not let in since, in the order of the faults."""
+        return tuple(culprit for _, culprit in self._culprits())
+
+    def let_in(self, teacher: int) -> tuple[Culprit, ...]:
+        """Forget a teacher's faults up to now; which they were. For an operator."""
+        found = [(key, each) for key, each in self._culprits() if each.teacher == teacher]
+        for key, _ in found:
+            self._store.put_once(key, Kind.LET_IN, b"")
+        return tuple(culprit for _, culprit in found)
+
+    def _culprits(self) -> Iterator[tuple[bytes, Culprit]]:
+        for key in self._store.having(Kind.CULPRIT):
+            stored = self._store.get(key, Kind.CULPRIT)
+            if stored is not None and self._store.get(key, Kind.LET_IN) is None:
+                yield key, decode(stored, Culprit)
 
     def put_roster(self, roster_hash: bytes, data: bytes) -> None:
         """Keep a roster."""
