@@ -9,6 +9,8 @@ from typing import NoReturn
 
 import pytest
 
+from dppp.errors import install_hint
+
 IS_SOAK = os.environ.get("DPPP_SOAK") == "1"
 only_in_soak = pytest.mark.skipif(not IS_SOAK, reason="it is long; run it with: make soak")
 
@@ -31,7 +33,7 @@ def need_program(name: str, *, package: str) -> str:
 def need_module(name: str, *, extra: str) -> None:
     """Go on if the module can be imported, else leave this test, or the whole file, out."""
     if importlib.util.find_spec(name) is None:
-        leave_out(f"{name} is missing; install it with: pip install 'dppp[{extra}]'")
+        leave_out(f"{name} is missing; {install_hint(extra)}")
 
 
 def describe_left_out(

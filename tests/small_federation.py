@@ -53,7 +53,7 @@ def deal_short_key(teachers: int, threshold: int, *, s: int, source: RandomSourc
         threshold=threshold,
         s=s,
         decryption=Decryption.ROOT,
-        random_bytes=source,
+        randomness=source,
         insecure_testing=True,
     )
 

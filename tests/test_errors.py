@@ -13,7 +13,6 @@ from dppp import errors
 from dppp.errors import (
     BatchAborted,
     DpppError,
-    GroupElementError,
     InputError,
     PackingError,
     PeerFault,
@@ -30,18 +29,25 @@ EXCEPTIONS = [
 ]
 
 
+ARGUMENTS = {
+    "message": "it is broken",
+    "reason": "too few ballots",
+    "check": "list",
+    "extra": "service",
+    "slot": 4,
+    "position": 5,
+    "missing": (1,),
+    "culprits": (2, 3),
+    "dealers": (6,),
+    "purpose": 1,
+    "is_refunded": True,
+}
+
+
 def made(kind: type[DpppError], hint: str | None) -> DpppError:
-    if issubclass(kind, TranscriptError):
-        return kind("list", "it is short", hint=hint)
-    if issubclass(kind, BatchAborted):
-        return kind("too few ballots", missing=(1,), culprits=(2, 3), hint=hint)
-    if issubclass(kind, PackingError):
-        return kind("slot 4 is too large", slot=4, hint=hint)
-    if issubclass(kind, GroupElementError):
-        return kind("element 5 is zero", position=5, hint=hint)
-    if issubclass(kind, PeerFault):
-        return kind("teacher 6 lied", culprits=(6,), hint=hint)
-    return kind("it is broken", hint=hint)
+    """An exception with every argument that its kind takes."""
+    given = ARGUMENTS | {"hint": hint}
+    return kind(**{name: given[name] for name in inspect.signature(kind).parameters})  # type: ignore[arg-type]
 
 
 def raise_in_another_process() -> None:

@@ -31,7 +31,8 @@ need_module("no_such_module", extra="such")
 LEFT_OUT = [
     "left out: 1 test: it is long; run it with: make soak",
     "left out: 5 tests: no-such-program is missing; install it with: apt-get install such-programs",
-    "left out: 1 file: no_such_module is missing; install it with: pip install 'dppp[such]'",
+    "left out: 1 file: no_such_module is missing; "
+    "in your clone of dppp: pip install -c constraints.txt '.[such]'",
 ]
 
 

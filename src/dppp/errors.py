@@ -11,7 +11,16 @@ from typing import Any
 
 
 class DpppError(Exception):
-    """Anything that dppp raises on purpose."""
+    """Anything that dppp raises on purpose.
+
+    >>> from dppp import DpppError, Trust
+    >>> try:
+    ...     Trust(teachers=5, colluders=3, dropouts=1)
+    ... except DpppError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    InputError: the decryption threshold would be 5, but only 4 of 5 teachers are sure to answer
+    hint: lower dropouts to 0, lower colluders to 2, or have at least 6 teachers
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -45,6 +54,11 @@ def message_of(error: Exception) -> str:
     return error.message if isinstance(error, DpppError) else str(error)
 
 
+def install_hint(extra: str) -> str:
+    """How to get an extra: in a clone, since no package of dppp is on any index."""
+    return f"in your clone of dppp: pip install -c constraints.txt '.[{extra}]'"
+
+
 class InputError(DpppError):
     """A value that the caller gave cannot be used; nothing was done."""
 
@@ -72,7 +86,10 @@ class UncertifiedError(Refusal):
 
 
 class MissingExtraError(Unavailable):
-    """An optional package is needed; the hint names the extra to install."""
+    """An optional package is needed; the hint says how to install the extra that brings it."""
+
+    def __init__(self, message: str, *, extra: str) -> None:
+        super().__init__(message, hint=install_hint(extra))
 
 
 class DatasetUnavailable(Unavailable):
@@ -196,11 +213,15 @@ class LedgerUnavailable(LedgerError):
 
 
 class NotALedger(InputError):
-    """A file that is none of our ledgers."""
+    """A file that is not a ledger of dppp."""
 
 
 class BatchStoreUnavailable(Unavailable):
     """The aggregator's store could not be read or written; nothing was sent."""
+
+
+class EpochSecretsUnavailable(Unavailable):
+    """A teacher cannot keep or forget the secrets of its epochs, so it publishes no key."""
 
 
 class JobUnknown(InputError):

@@ -27,7 +27,7 @@ def dealt() -> DealtKey:
         threshold=5,
         s=2,
         decryption=Decryption.ROOT,
-        random_bytes=fixed_random("supplied powers"),
+        randomness=fixed_random("supplied powers"),
         insecure_testing=True,
     )
 

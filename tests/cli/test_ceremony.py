@@ -1,4 +1,4 @@
-"""From nothing to a teacher that has accepted its task, typed; and what is refused on the way."""
+"""From nothing to a teacher that has accepted its task, under paillier, typed; and refusals."""
 
 import json
 import shutil
@@ -14,7 +14,8 @@ from dppp.service.ceremony.home import Home
 
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
-    "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --modulus-bits 2048 --s 2"
+    "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --cryptosystem paillier "
+    "--modulus-bits 2048 --s 2"
 )
 HOMES = {
     "hospital-b": "--name 'hospital b'",
@@ -112,8 +113,14 @@ def test_anybody_can_look_at_the_federation(typed: tuple[Path, dict[str, Any]]) 
     assert found["certificate"]["certified"] is True
     assert found["certificate"]["epsilon"] == 8
     assert [each["name"] for each in found["members"]] == ["hospital a", "hospital b", "hospital c"]
+    assert (found["cryptosystem"], found["modulus_bits"], found["ring_degree"]) == (
+        "paillier",
+        2048,
+        None,
+    )
     shown = run_dppp(f"federation {file}").stdout
-    for word in (found["federation_hash"], "hospital c", "nats.example.org", "ε = 8", "kept"):
+    words = ("hospital c", "nats.example.org", "ε = 8", "kept", "paillier", "2048 bits")
+    for word in (found["federation_hash"], *words):
         assert word in shown
 
 

@@ -79,6 +79,21 @@ def test_show_prints_one_object_for_programs(typed: str) -> None:
     assert [task["fixed_together"] for task in data["tasks"]] == [1, 2, 2]
 
 
+def test_show_counts_refunded_and_redone_batches(path: Path, head_path: Path) -> None:
+    assert "refunded" not in run_dppp(f"ledger show {path}").stdout
+    unanswered, evidence = make_id("batch", "b"), make_id("withdrawals of t teachers")
+    with open_ledger(path, head_path=head_path) as ledger:
+        ledger.record_retry(unanswered, 2, b"new ballot", evidence=evidence)
+        ledger.record_refund(unanswered, evidence=evidence, attempt=2)
+    shown = " ".join(run_dppp(f"ledger show {path}").stdout.split())
+    assert "refunded, whose queries are not among the answered: 1" in shown
+    assert "batches redone, each at one charge: 1" in shown
+    assert f"{make_id('task', 'first').hex()[:16]} 10 3 7 2 " in shown
+    found = json_of(f"ledger show {path}")["data"][0]["tasks"][0]
+    names = ("queries", "answered", "left", "batches", "refunded", "redone")
+    assert [found[name] for name in names] == [10, 3, 7, 2, 1, 1]
+
+
 def test_check_finds_a_whole_ledger_whole(typed: str, head_path: Path) -> None:
     result = run_process(f"ledger check {typed} --remembered {head_path}")
     assert result.returncode == 0, result.stderr

@@ -39,7 +39,7 @@ _FILE = re.compile(r"\(\d+<([^>]*)")
 
 @dataclass(frozen=True)
 class Point:
-    """Where to kill: at the `count`-th `call`; without strace, after so many milliseconds."""
+    """Where to kill: at the `count`-th `call`; without strace, after `count` milliseconds."""
 
     call: str
     count: int

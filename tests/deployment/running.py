@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 
 from dppp.paillier.dealer import DealtKey, deal
 from dppp.privacy.trust import Trust
-from dppp.service.ceremony.terms import Terms
-from dppp.service.local.federation import LocalFederation, make_local
+from dppp.service.ceremony.terms import make_terms
+from dppp.service.local.federation import LocalFederation, cryptosystem_of, make_local
 from dppp.service.local.processes import (
     Started,
     commands_of,
@@ -39,6 +39,7 @@ CLASS_NAMES = ("no", "yes", "perhaps")
 FEATURES = ("first", "second")
 EPSILON, QUERIES = 60.0, 40
 """So little noise that a label is wrong once in sixty times, with five teachers who agree."""
+CRYPTOSYSTEMS = ("masks", "paillier")
 READY_SECONDS = 120
 WAIT_SECONDS = 90
 
@@ -62,10 +63,12 @@ def make_federation(
     deadline_seconds: int = 60,
     epsilon: float = EPSILON,
     queries: int = QUERIES,
+    cryptosystem: str = "masks",
 ) -> LocalFederation:
     """Five teachers who agree, and a budget that leaves little noise unless told otherwise."""
+    is_dealt = cryptosystem == "paillier"
     broker_port, gateway_port = free_ports(2)
-    terms = Terms(
+    terms = make_terms(
         name="deployed",
         data_id="records",
         class_names=CLASS_NAMES,
@@ -75,8 +78,9 @@ def make_federation(
         queries=queries,
         colluders=COLLUDERS,
         dropouts=DROPOUTS,
-        modulus_bits=2048,
-        s=1,
+        cryptosystem=cryptosystem,
+        modulus_bits=2048 if is_dealt else None,
+        s=1 if is_dealt else None,
     )
     local = make_local(
         folder,
@@ -84,7 +88,7 @@ def make_federation(
         models=[first_feature()] * TEACHERS,
         broker_port=broker_port,
         gateway_port=gateway_port,
-        key=short_key(),
+        key=short_key() if is_dealt else None,
     )
     text = local.aggregator_config.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^log_level.*$", f"\\g<0>\ndeadline_seconds = {deadline_seconds}", text)
@@ -98,6 +102,10 @@ class Running:
 
     local: LocalFederation
     client: httpx.Client
+
+    @property
+    def cryptosystem(self) -> str:
+        return cryptosystem_of(self.local)
 
     def process(self, name: str) -> Started:
         (found,) = (each for each in read_processes(self.local.folder) if each.name == name)

@@ -37,6 +37,8 @@ def test_a_file_of_rows_becomes_right_labels_with_transcripts_that_verify(
     transcripts = sorted((tmp_path / "proof").iterdir())
     assert len(transcripts) == 3
     verified = [json_of(f"verify {transcript}") for transcript in transcripts]
+    assert {each["cryptosystem"] for each in verified} == {federation.cryptosystem}
+    assert all(each["are_sums_checked"] for each in verified)
     assert [name for each in verified for name in each["labels"]] == [
         line["label"] for line in lines
     ]
@@ -96,7 +98,8 @@ def test_metrics_count_what_happened(federation: Running) -> None:
     assert before[0] == QUERIES - federation.charged()[0]
     federation.wait_for_end(federation.submit(1))
     metrics = _metrics(teacher)
-    assert metrics['dppp_answers_total{message="batch request"}'] == 1
+    asked = {"masks": "cast request", "paillier": "batch request"}[federation.cryptosystem]
+    assert metrics[f'dppp_answers_total{{message="{asked}"}}'] == 1
     assert metrics["dppp_queries_left"] == before[0] - 1
     assert metrics["dppp_certificate_seconds"] > 700 * 86_400
     wait_for(lambda: _metrics(aggregator)["dppp_queries_left"] == before[1] - 1, "the event")

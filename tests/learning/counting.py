@@ -26,7 +26,7 @@ TEACHERS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """The votes in the release, one row an input and one column a class, and all notes at home."""
+    """The votes in the release, a row per input and a column per class, and all local notes."""
 
     votes: list[list[int]]
     notes: list[str]

@@ -37,7 +37,7 @@ def test_labels_are_not_taken_for_places() -> None:
 
 @pytest.mark.parametrize(
     ("scores", "reason"),
-    [(np.ones((3, 4)), "4 scores for 3 classes"), (np.full((3, 3), np.nan), "no number")],
+    [(np.ones((3, 4)), "4 scores for 3 classes"), (np.full((3, 3), np.nan), "not a number")],
 )
 def test_scores_that_are_none_are_not_counted(scores: np.ndarray, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
@@ -80,5 +80,5 @@ def test_a_missing_onnx_file_is_said(tmp_path: Path) -> None:
 
 def test_a_missing_runtime_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'dppp\[onnx\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -c constraints.txt '.\[onnx\]'"):
         as_predict(tmp_path / "model.onnx", ["a"])

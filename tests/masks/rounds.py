@@ -42,6 +42,7 @@ class Round:
     headers: dict[int, Header] = field(default_factory=dict)
     bodies: dict[int, Body] = field(default_factory=dict)
     counts: int = 0
+    votes_seed: bytes = VOTES_SEED
 
     def __post_init__(self) -> None:
         self.secrets = {each: EpochSecret.generate(each) for each in self.present}
@@ -69,7 +70,7 @@ class Round:
     def cast(self, entries: dict[int, NDArray[np.int64]]) -> None:
         for dealer, counts in entries.items():
             prepared = prepare(self.parameters, self.dealer_keys(dealer))
-            header, body = cast(self.parameters, prepared, counts, votes_seed=VOTES_SEED)
+            header, body = cast(self.parameters, prepared, counts, votes_seed=self.votes_seed)
             self.headers[dealer], self.bodies[dealer] = header, body
             self.counts = len(counts)
 
@@ -78,6 +79,7 @@ class Round:
         seals = body.secret_seals if purpose is Purpose.SECRET_ROW else body.seed_seals
         return SealedRow(
             epoch=EPOCH,
+            votes_seed=self.votes_seed,
             dealer=dealer,
             recipient=recipient,
             purpose=purpose,
@@ -117,4 +119,4 @@ class Round:
         assert not wrong
         votes = [self.bodies[each].votes for each in dealers]
         total = add_votes(self.parameters, votes, seeds, counts=self.counts)
-        return open_counts(self.parameters, VOTES_SEED, total, short, counts=self.counts)
+        return open_counts(self.parameters, self.votes_seed, total, short, counts=self.counts)

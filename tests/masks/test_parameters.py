@@ -119,8 +119,8 @@ def test_what_hides_too_little_or_has_no_room_is_refused(change: Any, text: str)
         Parameters(**{**TWENTY, **change})
 
 
-def test_slots_are_as_narrow_as_the_largest_sum() -> None:
-    for largest_sum, bits in ((1, 1), (255, 8), (256, 9), (65535, 16)):
+def test_slots_are_as_narrow_as_the_largest_sum_but_not_narrower_than_eleven_bits() -> None:
+    for largest_sum, bits in ((1, 11), (255, 11), (2048, 12), (65535, 16)):
         ring = choose_parameters(**trust(20), largest_sum=largest_sum, counts=100)
         assert ring.slot_bits == bits
         assert ring.modulus_bits == ring.scale_bits + ring.slots_per_coefficient * bits
@@ -147,7 +147,7 @@ def test_sums_too_wide_for_every_ring_are_refused_with_what_to_do() -> None:
         choose_parameters(**trust(20), largest_sum=10, counts=0)
 
 
-@given(st.integers(1, 16), st.integers(1, 10**6), st.sampled_from([4, 20, 100, 250]))
+@given(st.integers(11, 16), st.integers(1, 10**6), st.sampled_from([4, 20, 100, 250]))
 def test_no_other_ring_takes_fewer_bytes(slot_bits: int, counts: int, teachers: int) -> None:
     chosen = choose_parameters(**trust(teachers), largest_sum=2**slot_bits - 1, counts=counts)
     for degree in DEGREES:

@@ -37,8 +37,8 @@ def batches() -> Iterator[HubEvent]:
 
 
 @contextmanager
-def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], int]]:
-    """Tell the querier's view so many events a second; how many were told so far."""
+def flood(shown: Shown, events_per_second: int = 1_000) -> Iterator[Callable[[], int]]:
+    """Tell the querier's view this many events per second; how many were told so far."""
     told = 0
     stop = threading.Event()
     events = batches()
@@ -54,7 +54,7 @@ def flood(shown: Shown, events_a_second: int = 1_000) -> Iterator[Callable[[], i
             several = list(itertools.islice(events, AT_ONCE))
             shown.in_its_loop(functools.partial(tell, several))
             told += AT_ONCE
-            time.sleep(max(0, begin + told / events_a_second - time.monotonic()))
+            time.sleep(max(0, begin + told / events_per_second - time.monotonic()))
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -26,7 +26,7 @@ def flooded(browser: Browser) -> Iterator[tuple[Shown, Page]]:
         yield shown, page
 
 
-def test_under_a_thousand_events_a_second_frames_are_drawn_and_clicks_work(
+def test_under_a_thousand_events_per_second_frames_are_drawn_and_clicks_work(
     flooded: tuple[Shown, Page], record_property: Callable[[str, object], None]
 ) -> None:
     shown, page = flooded
@@ -52,7 +52,7 @@ def test_twenty_thousand_events_leave_memory_as_it_was(
 ) -> None:
     shown, page = flooded
     tools = page.context.new_cdp_session(page)
-    with flood(shown, events_a_second=3_000):
+    with flood(shown, events_per_second=3_000):
         wait_for_events(page, 3_000, 300)  # whatever grows at first has grown
         before, nodes_before = heap_bytes(tools), nodes(page)
         wait_for_events(page, 23_000, 300)

@@ -61,7 +61,7 @@ def test_the_same_randomness_deals_the_same_key(keys: Any, seeded: Any) -> None:
             threshold=2,
             s=1,
             decryption=Decryption.ROOT,
-            random_bytes=seeded(seed),
+            randomness=seeded(seed),
             insecure_testing=True,
         )
         for seed in ("a", "a", "b")
@@ -90,7 +90,7 @@ def test_the_bases_and_verification_keys_are_true_squares(
             threshold=2,
             s=1,
             decryption=decryption,
-            random_bytes=seeded(f"squares {seed}"),
+            randomness=seeded(f"squares {seed}"),
             insecure_testing=True,
         ).public
         bases = (public.blinding_base, public.verification_base, *public.verification_keys)

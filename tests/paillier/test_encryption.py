@@ -141,7 +141,7 @@ def test_a_pool_without_randomness_closes_instead_of_hanging(keys: Any) -> None:
     def broken(_length: int) -> bytes:
         raise OSError("no randomness")
 
-    with BlindingPool(keys.table(), capacity=2, random_bytes=broken) as pool:
+    with BlindingPool(keys.table(), capacity=2, randomness=broken) as pool:
         pool.wait_until_full()
         with pytest.raises(InputError, match="closed"):
             pool.take()

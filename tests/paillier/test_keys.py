@@ -14,8 +14,8 @@ from dppp.paillier.keys import (
     KeyId,
     KeyShare,
     PublicKey,
-    check_belongs,
-    check_key_share,
+    require_fitting_share,
+    require_share_of,
 )
 
 
@@ -209,9 +209,9 @@ def test_a_key_share_with_impossible_fields_is_refused(keys: Any) -> None:
 def test_a_share_of_another_key_or_of_no_teacher_is_refused(keys: Any) -> None:
     share = keys.dealt(1).shares[0]
     with pytest.raises(KeyMaterialError, match="another key"):
-        check_belongs(keys.dealt(2).public, share)
+        require_share_of(keys.dealt(2).public, share)
     with pytest.raises(KeyMaterialError, match="no teacher 8"):
-        check_belongs(keys.dealt(1).public, replace(share, index=8))
+        require_share_of(keys.dealt(1).public, replace(share, index=8))
 
 
 @pytest.mark.parametrize("decryption", list(Decryption))
@@ -220,8 +220,8 @@ def test_a_share_that_does_not_fit_its_verification_key_is_refused(
 ) -> None:
     dealt = keys.dealt(2, decryption)
     for share in dealt.shares:
-        check_key_share(dealt.public, share)
+        require_fitting_share(dealt.public, share)
     first = dealt.shares[0]
     for wrong in (replace(first, index=2), replace(first, exponent=first.exponent + 1)):
         with pytest.raises(KeyMaterialError, match="does not fit"):
-            check_key_share(dealt.public, wrong)
+            require_fitting_share(dealt.public, wrong)

@@ -167,7 +167,7 @@ def federation(request: Any, keys: Any, seeded: Any) -> tuple[list[DealtKey], tu
             threshold=threshold,
             s=s,
             decryption=Decryption.ROOT,
-            random_bytes=seeded(f"rushing {seed}"),
+            randomness=seeded(f"rushing {seed}"),
             insecure_testing=True,
         )
         for seed in range(KEYS)

@@ -95,7 +95,7 @@ def test_the_simulator_makes_the_verification_keys(keys: Any, seeded: Any, s: in
         threshold=THRESHOLD,
         s=s,
         decryption=Decryption.ROOT,
-        random_bytes=seeded(f"simulator {s}"),
+        randomness=seeded(f"simulator {s}"),
         insecure_testing=True,
     )
     modulus, power = dealt.public.modulus, dealt.public.plaintext_modulus

@@ -11,7 +11,7 @@ from dppp.paillier.decryption.combination import open_tallies
 from dppp.paillier.decryption.opening import Opening, verify_opening
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encryption import read_ciphertexts
-from dppp.paillier.keys import KeyShare, PublicKey, check_key_share
+from dppp.paillier.keys import KeyShare, PublicKey, require_fitting_share
 from dppp.paillier.packing import Packing
 from dppp.paillier.proofs.ballots import BallotProof, ProvenBallot, verify_ballot
 from dppp.paillier.proofs.shares import ShareProof
@@ -90,7 +90,7 @@ def test_good_vectors_hold(vectors: Any) -> None:
         shares = [KeyShare.from_bytes(_bytes(share)) for share in good["key_shares"]]
         for index, share in enumerate(shares, start=1):
             assert share.index == index, name
-            check_key_share(_public(good), share)
+            require_fitting_share(_public(good), share)
         _verify_ballot(good)
         opened = _open(good)
         assert [value.digits(16) for value in opened.plaintexts] == good["plaintexts"], name

@@ -257,7 +257,7 @@ def cast_anything(
         for plaintext, blinding in zip(plaintexts, blindings, strict=True)
     ]
     bound_to = ballot_context(task_id, batch, index) if context is None else context
-    proof = prove_ballot(public, ciphertexts, blindings, context=bound_to, random_bytes=source)
+    proof = prove_ballot(public, ciphertexts, blindings, context=bound_to, randomness=source)
     unsigned = Ballot(
         task_id=task_id,
         batch_id=batch,

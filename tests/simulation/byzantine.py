@@ -166,7 +166,7 @@ class ByzantineTeacher:
             read_ciphertexts(public, asked.tallies),
             self._shares[asked.list_hash],
             context=share_context(asked.task_id, asked.batch_id, asked.list_hash),
-            random_bytes=self._source.randbytes,
+            randomness=self._source.randbytes,
         )
         unsigned = SignedShareProof(
             task_id=asked.task_id,

@@ -56,28 +56,28 @@ def make() -> dict[str, Any]:
     return {"good": good, "bad": _bad(good["root_s1"], good["paper_s1"])}
 
 
-def _deal(s: int, way: Decryption, random_bytes: RandomSource) -> DealtKey:
+def _deal(s: int, way: Decryption, randomness: RandomSource) -> DealtKey:
     return deal_from_primes(
         PRIMES,
         teachers=5,
         threshold=3,
         s=s,
         decryption=way,
-        random_bytes=random_bytes,
+        randomness=randomness,
         insecure_testing=True,
     )
 
 
-def _good(s: int, way: Decryption, random_bytes: RandomSource) -> dict[str, Any]:
-    dealt = _deal(s, way, random_bytes)
+def _good(s: int, way: Decryption, randomness: RandomSource) -> dict[str, Any]:
+    dealt = _deal(s, way, randomness)
     public = dealt.public
     packing = Packing(contributions=5, entry_bound=100, plaintext_bits=public.plaintext_bits)
     entries = [index * 7 % 101 for index in range(packing.slots + 3)]
     plaintexts = packing.pack(entries)
     table = BlindingTable(public, bytes_limit=500_000)
-    blindings = [table.draw(random_bytes), full_blinding(public, random_bytes)]
+    blindings = [table.draw(randomness), full_blinding(public, randomness)]
     ciphertexts = _encrypt(public, plaintexts, blindings)
-    proof = prove_ballot(public, ciphertexts, blindings, context=CONTEXT, random_bytes=random_bytes)
+    proof = prove_ballot(public, ciphertexts, blindings, context=CONTEXT, randomness=randomness)
     shares = [
         make_decryption_shares(public, dealt.shares[index - 1], ciphertexts) for index in SUBSET
     ]
@@ -88,7 +88,7 @@ def _good(s: int, way: Decryption, random_bytes: RandomSource) -> dict[str, Any]
             ciphertexts,
             share,
             context=CONTEXT,
-            random_bytes=random_bytes,
+            randomness=randomness,
         )
         for share in shares
     }

@@ -26,7 +26,7 @@ _TIMEOUT_SECONDS = 900
 def measure_peers(
     workload: Workload, primes: tuple[mpz, mpz], ours_ms: float
 ) -> dict[str, dict[str, object]]:
-    """Processor milliseconds a label of each peer and how many times ours that is."""
+    """Processor milliseconds per label of each peer, and how many times ours that is."""
     return {peer: _measure(peer, workload, primes, ours_ms) for peer in PEERS}
 
 

@@ -70,9 +70,7 @@ def plot_steps(result: Mapping[str, object], path: Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra that few commands need
     except ImportError as error:
-        raise MissingExtraError(
-            "the plot needs matplotlib", hint="install dppp with the extra 'experiments'"
-        ) from error
+        raise MissingExtraError("the plot needs matplotlib", extra="experiments") from error
     steps = result["steps"]
     if not isinstance(steps, list):
         raise InputError("there are no steps to plot", hint="measure them with --steps")

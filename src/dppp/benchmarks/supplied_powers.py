@@ -27,7 +27,7 @@ from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.dealer import DealtKey
 from dppp.paillier.decryption.shares import DecryptionShares, make_decryption_shares
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, encrypt
-from dppp.paillier.keys import Decryption, KeyShare, PublicKey, check_belongs
+from dppp.paillier.keys import Decryption, KeyShare, PublicKey, require_share_of
 from dppp.randomness import RandomSource, random_below, random_bits, system_randomness
 
 TEACHERS = (20, 100, 250)
@@ -45,12 +45,12 @@ def check_powers(
     public: PublicKey,
     ciphertexts: Sequence[Ciphertext],
     powers: Sequence[mpz],
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> None:
     """Raise unless every y_j is x_j^Δ up to sign: Π y_j^w_j = ±(Π x_j^w_j)^Δ. Run by a teacher."""
     residues = check_ciphertexts(public, ciphertexts)
     check_units(powers, public.modulus, public.modulus, what="supplied power")
-    weights = [random_bits(_WEIGHT_BITS, random_bytes) for _ in residues]
+    weights = [random_bits(_WEIGHT_BITS, randomness) for _ in residues]
     left = multiply_powers(powers, weights, public.modulus)
     right = multiply_powers(residues, weights, public.modulus)
     raised = power_public(right, public.factorial, public.modulus)
@@ -65,7 +65,7 @@ def make_shares_from_powers(
     powers: Sequence[mpz],
 ) -> DecryptionShares:
     """The same decryption shares, from supplied powers that are checked first, then squared."""
-    check_belongs(public, key_share)
+    require_share_of(public, key_share)
     check_powers(public, ciphertexts, powers)
     exponent, modulus = key_share.exponent, public.modulus
     elements = map_over_cores(

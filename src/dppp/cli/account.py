@@ -122,7 +122,9 @@ def account(
     from dppp.privacy.accounting import account as total_epsilon  # noqa: PLC0415
 
     if certificate and noise is not None:
-        raise InputError("give either --noise with its parameter or --certificate, not both")
+        raise InputError(
+            "both --noise and --certificate say which noise", hint="give either of them, not both"
+        )
     if certificate:
         spendings = [_spending_from_file(path) for path in certificate]
     elif noise is not None:
@@ -137,7 +139,9 @@ def account(
         )
         spendings = [Spending(noise=given, queries=queries)]
     else:
-        raise InputError("say which noise: --noise with its parameter, or --certificate FILE")
+        raise InputError(
+            "no noise is given", hint="give --noise with its parameter, or --certificate FILE"
+        )
     epsilon = total_epsilon(spendings, delta)
     described = [_describe(each.noise, queries=each.queries) for each in spendings]
     tasks = described[0] if len(described) == 1 else {"tasks": described}

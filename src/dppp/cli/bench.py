@@ -1,4 +1,8 @@
-"""`dppp bench`: what the cryptography costs on this machine, against the paper and its peers."""
+"""`dppp bench`: what a batch costs on this machine, under both cryptosystems and beside others.
+
+Three benchmarks: both cryptosystems through the real roles (the default), paillier's parts against
+the paper (`--paper`), and a deployment of real processes (`--deployment`).
+"""
 
 import logging
 from pathlib import Path
@@ -12,7 +16,8 @@ from dppp.cli.optional_packages import require_scikit_learn, require_service
 from dppp.cli.options import JsonOption
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
+from dppp.privacy.trust import Trust
 
 # What a reader wants first, and its unit.
 _SHOWN = {
@@ -27,6 +32,18 @@ _SHOWN = {
     "table_megabytes": "MB of tables",
     "samples_per_second": "noise shares drawn per second on one core",
     "sampling_over_numpy": "times as fast as numpy's generator, which is not secure",
+}
+_SHOWN_OF_A_BATCH = {
+    "cpu_ms_per_label": "ms, all parties: noise, ballots, signatures, ledger, opening, receipt",
+    "teacher_cpu_ms_per_label": "ms, one teacher",
+    "aggregator_cpu_ms_per_label": "ms, the aggregator",
+    "common_cpu_ms_per_label": "ms of all: reading queries and drawing noise, the same for both",
+    "bytes_sent_per_label": "bytes that a teacher sends",
+    "bytes_received_per_label": "bytes that a teacher receives, the queries included",
+    "query_bytes_per_label": "bytes of these are the queries",
+    "transcript_bytes_per_label": "bytes of the transcript",
+    "verify_cpu_ms_per_label": "ms to verify the transcript",
+    "epoch_cpu_ms": "ms, all parties, for keys, once per epoch and not in the figures above",
 }
 _SHOWN_OF_A_FEDERATION = {
     "federation_cpu_seconds": "s for the whole batch, every party, hardened, real messages",
@@ -45,17 +62,25 @@ def bench(
     s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
     labels: Annotated[int, typer.Option(help="How many labels in the batch.")] = 500,
     slot_bits: Annotated[
-        int, typer.Option(help="Bits of the largest possible sum in a slot.")
+        int, typer.Option(help="With --paper: bits of the largest possible sum in a slot.")
     ] = DEFAULT_SLOT_BITS,
-    steps: Annotated[bool, typer.Option("--steps", help="Also measure each step.")] = False,
+    cryptosystem: Annotated[
+        str, typer.Option(help="masks, paillier, or both in one run, with their ratios.")
+    ] = "both",
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Instead: the parts of paillier against the paper.")
+    ] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="With --paper: also measure each step.")
+    ] = False,
     peers: Annotated[
         bool, typer.Option("--peers", help="Also install other packages, and measure them.")
     ] = False,
     federation: Annotated[
-        bool, typer.Option("--federation", help="Also run a whole embedded federation.")
+        bool, typer.Option("--federation", help="With --paper: also run a whole federation.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(help="Write a plot of the steps (PNG); implies --steps.")
+        Path | None, typer.Option(help="With --paper: write a plot of the steps (PNG).")
     ] = None,
     deployment: Annotated[
         Path | None,
@@ -66,10 +91,16 @@ def bench(
     ] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the processor time of a batch from ballots to counts, and check its sums."""
+    """Measure the processor time and the bytes of a batch, from queries to a receipt."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)
+        return
+    if not paper:
+        load = {"teachers": teachers, "classes": classes, "labels": labels}
+        load |= {"modulus_bits": modulus_bits, "s": s}
+        _require_of_paper(steps=steps, federation=federation, plot=plot is not None)
+        _bench_batches(load, cryptosystem, with_peers=peers, as_json=as_json)
         return
     workload = Workload(
         teachers=teachers,
@@ -83,6 +114,34 @@ def bench(
         workload, with_steps=steps, with_peers=peers, with_federation=federation, plot=plot
     )
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
+
+
+def _require_of_paper(**options: bool) -> None:
+    for name, is_given in options.items():
+        if is_given:
+            raise InputError(f"--{name} is a part of --paper", hint="give --paper too")
+
+
+def _bench_batches(
+    load: dict[str, int], cryptosystem: str, *, with_peers: bool, as_json: bool
+) -> None:
+    from dppp.benchmarks.comparison import CRYPTOSYSTEMS, compare  # noqa: PLC0415
+    from dppp.benchmarks.load import BatchLoad  # noqa: PLC0415
+
+    chosen = CRYPTOSYSTEMS if cryptosystem == "both" else (cryptosystem,)
+    if not set(chosen) <= set(CRYPTOSYSTEMS):
+        raise InputError(f"the cryptosystem is masks, paillier or both, not {cryptosystem!r}")
+    trust = Trust.with_defaults(load["teachers"])
+    if "paillier" in chosen:
+        require_dealable(
+            teachers=load["teachers"],
+            threshold=trust.threshold,
+            modulus_bits=load["modulus_bits"],
+            s=load["s"],
+            insecure_testing=True,
+        )
+    result = compare(BatchLoad(**load), cryptosystems=chosen, with_peers=with_peers)
+    emit(result, as_json=as_json, show=lambda console: _show_batches(console, result))
 
 
 def _bench_here(
@@ -101,7 +160,7 @@ def _bench_here(
     )
     from dppp.benchmarks.steps import plot_steps  # noqa: PLC0415
 
-    check_terms(
+    require_dealable(
         teachers=workload.teachers,
         threshold=workload.threshold,
         modulus_bits=workload.modulus_bits,
@@ -137,6 +196,19 @@ def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
 
 
+def _show_batches(console: Console, result: dict[str, Any]) -> None:
+    for name in ("masks", "paillier"):
+        if name in result:
+            console.print(f"[bold]{name}[/bold], {result['teachers']} teachers")
+            for figure, unit in _SHOWN_OF_A_BATCH.items():
+                console.print(f"{result[name][figure]:>14,.3f}  {figure}: {unit}")
+    bare = result["bare_masks_cpu_ms_per_label"]
+    console.print(f"{bare:>14,.3f}  ms per label: bare pairwise masks and nothing else")
+    for name, ratio in result["ratios"].items():
+        console.print(f"{ratio:>14,.2f}  times: {name}")
+    _show_peers(console, result.get("peers"))
+
+
 def _show(console: Console, result: dict[str, object]) -> None:
     for name, unit in _SHOWN.items():
         console.print(f"{result[name]:>14,.2f}  {name}: {unit}")
@@ -144,7 +216,10 @@ def _show(console: Console, result: dict[str, object]) -> None:
         if name in result:
             console.print(f"{result[name]:>14,.2f}  {name}: {unit}")
     _show_rows(console, result.get("steps"))
-    peers = result.get("peers")
+    _show_peers(console, result.get("peers"))
+
+
+def _show_peers(console: Console, peers: object) -> None:
     for peer, figures in peers.items() if isinstance(peers, dict) else ():
         if "skipped" in figures:
             console.print(f"{'skipped':>14}  {peer}: {figures['skipped']}")

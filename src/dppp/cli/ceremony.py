@@ -1,7 +1,7 @@
 """`dppp init`, `join`, `collect` and `setup`: from nothing to a federation.
 
-In the order in which they are typed; between `collect` and `setup` is `dppp keys deal`. The heavy
-imports are inside the commands, so that `dppp --help` answers at once.
+In the order in which they are typed; under paillier `dppp keys deal` is between `collect` and
+`setup`. The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
 
 from enum import StrEnum
@@ -24,6 +24,8 @@ from dppp.cli.terminal import emit, say
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
+    from dppp.service.ceremony.federation_file import FederationFile
+    from dppp.service.ceremony.join_request import JoinRequest
     from dppp.service.ceremony.setup import SetUp
     from dppp.service.stores.locations import LedgerFiles
 
@@ -61,10 +63,29 @@ def init(
         str,
         typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
     ] = "auto",
+    cryptosystem: Annotated[
+        str,
+        typer.Option(
+            help="How ballots are sealed: masks, which needs no dealer, or paillier, whose key "
+            "somebody deals."
+        ),
+    ] = "masks",
+    labels_per_batch: Annotated[
+        int | None,
+        typer.Option(help="Masks: queries asked at a time, for the ring. (default: all)"),
+    ] = None,
+    epoch_seconds: Annotated[
+        int | None,
+        typer.Option(help="Masks: how long teachers keep a sealing key. (default: a day)"),
+    ] = None,
     modulus_bits: Annotated[
-        int, typer.Option(help="Length of the key's modulus, 2048 or 3072.")
-    ] = 2048,
-    s: Annotated[int, typer.Option(help="Damgard-Jurik's s: more counts fit one ciphertext.")] = 4,
+        int | None,
+        typer.Option(help="Paillier: length of the key's modulus, 2048 or 3072. (default: 2048)"),
+    ] = None,
+    s: Annotated[
+        int | None,
+        typer.Option(help="Paillier: Damgard-Jurik's s, for more counts in one. (default: 4)"),
+    ] = None,
     abstain_below: Annotated[
         int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
     ] = None,
@@ -86,6 +107,9 @@ def init(
         colluders=colluders,
         dropouts=dropouts,
         noise=noise,
+        cryptosystem=cryptosystem,
+        labels_per_batch=labels_per_batch,
+        epoch_seconds=epoch_seconds,
         modulus_bits=modulus_bits,
         s=s,
         abstain_below=abstain_below,
@@ -147,28 +171,72 @@ def join(
 def collect(
     *,
     folder: Annotated[Path, typer.Argument(help="The coordinator's folder.", show_default=False)],
-    requests: Annotated[list[Path], typer.Argument(help="The join requests.", show_default=False)],
+    requests: Annotated[
+        list[Path] | None, typer.Argument(help="The join requests.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Masks: everybody has joined, and every fingerprint was compared; make "
+            "federation.json in this folder."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Coordinator: check join requests and keep them."""
+    """Coordinator: check join requests and keep them; with --out, make the federation file."""
     require_service()
+    from dppp.service.ceremony.assembling import make_federation_file  # noqa: PLC0415
     from dppp.service.ceremony.coordinator import collect as keep  # noqa: PLC0415
     from dppp.service.ceremony.coordinator import read_request, read_requests  # noqa: PLC0415
+    from dppp.service.ceremony.terms import read_terms  # noqa: PLC0415
 
-    keep(folder, [read_request(path) for path in requests])
-    joined = read_requests(folder)
+    if not requests and out is None:
+        raise InputError("there is nothing to collect", hint="give join requests, or --out")
+    keep(folder, [read_request(path) for path in requests or ()])
+    joined, is_masked = read_requests(folder), read_terms(folder).cryptosystem == "masks"
+    federation = None if out is None else make_federation_file(folder, out)
     rows = [
         {"role": each.role.value, "name": each.name, "fingerprint": each.fingerprint}
         for each in joined
     ]
+    result: dict[str, object] = {"joined": rows}
+    if federation is not None and out is not None:
+        result |= _describe_made(federation, out)
 
     def show(console: Console) -> None:
-        lines = [
-            f"{each.spoken_fingerprint}  {each.role.value:<10}  {each.name}" for each in joined
-        ]
-        say(console, *lines, "", "Compare each fingerprint by telephone before you deal the key.")
+        say(console, *_collected_lines(joined), "")
+        if federation is not None and out is not None:
+            say(console, *_made_lines(federation, out))
+            return
+        then = f"dppp collect {folder} --out FOLDER" if is_masked else "dppp keys deal"
+        say(console, f"Compare each fingerprint by telephone. When all have joined: {then}")
 
-    emit({"joined": rows}, as_json=as_json, show=show)
+    emit(result, as_json=as_json, show=show)
+
+
+def _collected_lines(joined: "tuple[JoinRequest, ...]") -> list[str]:
+    return [f"{each.spoken_fingerprint}  {each.role.value:<10}  {each.name}" for each in joined]
+
+
+def _describe_made(federation: "FederationFile", out: Path) -> dict[str, object]:
+    from dppp.service.ceremony.home import FEDERATION  # noqa: PLC0415
+
+    return {
+        "federation_hash": federation.hash.hex(),
+        "federation_file": str(out / FEDERATION),
+        "task_id": federation.task.task_id.hex(),
+    }
+
+
+def _made_lines(federation: "FederationFile", out: Path) -> list[str]:
+    from dppp.service.ceremony.home import FEDERATION  # noqa: PLC0415
+
+    return [
+        f"federation file  {out / FEDERATION}   to everybody",
+        f"federation hash  {federation.hash.hex()}",
+        "",
+        "Everybody compares the hash by telephone and gives it to `dppp setup`.",
+    ]
 
 
 def setup(
@@ -176,9 +244,9 @@ def setup(
     home: Annotated[
         Path, typer.Argument(help="The home folder that `dppp join` made.", show_default=False)
     ],
-    federation: Annotated[Path, typer.Option(help="The federation file from the dealer.")],
+    federation: Annotated[Path, typer.Option(help="The federation file that everybody got.")],
     share: Annotated[
-        Path | None, typer.Option(help="Teacher: its sealed share from the dealer.")
+        Path | None, typer.Option(help="Teacher under paillier: its share from the dealer.")
     ] = None,
     expected_hash: Annotated[
         str | None, typer.Option("--hash", help="The federation hash, as all members compared it.")
@@ -199,7 +267,7 @@ def setup(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Every organisation: check what the dealer sent, and add it to the home folder."""
+    """Every organisation: check what it was sent, and add it to the home folder."""
     require_service()
     from dppp.service.ceremony.federation_file import read_federation, read_hash  # noqa: PLC0415
     from dppp.service.ceremony.home import Home  # noqa: PLC0415
@@ -210,8 +278,8 @@ def setup(
         raise InputError(
             "there is no --hash to compare the federation file with",
             hint=(
-                "give the federation hash, after you compared it with the dealer and the others "
-                "by telephone, not the one that came with the file"
+                "give the federation hash, after you compared it with the others by telephone, "
+                "not the one that came with the file"
             ),
         )
     compared = read_hash(expected_hash)

@@ -34,7 +34,7 @@ def federation(
 
 def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[str, object]:
     """For programs; `own_end` is that of the certificate beside the file."""
-    task, public = federation.task, federation.public
+    task = federation.task
     return {
         "federation_hash": federation.hash.hex(),
         "task_id": task.task_id.hex(),
@@ -50,9 +50,7 @@ def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[st
         "aggregator": federation.aggregator.name,
         "broker": federation.broker.name,
         "hosts": list(federation.broker.hosts),
-        "key_id": public.key_id.hex(),
-        "modulus_bits": public.modulus_bits,
-        "s": public.s,
+        **_describe_cryptosystem(federation),
         "certificate": task.certificate.to_json(),
         "certificates_dealt_until": federation.tls_certificates_end.isoformat(),
         "authority_valid_until": federation.authority_end.isoformat(),
@@ -60,11 +58,40 @@ def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[st
     }
 
 
+def _describe_cryptosystem(federation: "FederationFile") -> dict[str, object]:
+    """The ring under masks, the key under paillier; what the other one has is null."""
+    masks, public = federation.task.masks, federation.public
+    return {
+        "cryptosystem": federation.task.cryptosystem,
+        "ring_degree": None if masks is None else masks.degree,
+        "ring_modulus_bits": None if masks is None else masks.modulus_bits,
+        "security_bits": None if masks is None else masks.security_bits,
+        "epoch_seconds": None if masks is None else masks.epoch_seconds,
+        "key_id": None if public is None else public.key_id.hex(),
+        "modulus_bits": None if public is None else public.modulus_bits,
+        "s": None if public is None else public.s,
+    }
+
+
+def cryptosystem_line(federation: "FederationFile") -> str:
+    """How ballots are sealed, and how well."""
+    masks, public = federation.task.masks, federation.public
+    if masks is not None:
+        return (
+            f"masks: ring of degree {masks.degree:,}, modulus of {masks.modulus_bits} bits, "
+            f"{masks.security_bits} bits of security; sealing keys for "
+            f"{masks.epoch_seconds / 3600:g} hours each; no dealer"
+        )
+    assert public is not None, "under paillier there is a key"
+    size = f"{public.modulus_bits} bits, s = {public.s}, {public.key_id.hex()[:16]}…"
+    return f"paillier: a key of {size}; whoever dealt it could read ballots"
+
+
 def show_federation(
     console: Console, federation: "FederationFile", own_end: datetime | None
 ) -> None:
     """The same, a line each."""
-    task, public = federation.task, federation.public
+    task = federation.task
     certificate, trust = task.certificate, task.trust
     kept = "kept" if certificate.certified else "BROKEN"
     if trust.colluders == 0:
@@ -83,9 +110,9 @@ def show_federation(
         (
             "trust",
             f"{trust.teachers} teachers, {trust.colluders} may collude, {trust.dropouts} may "
-            f"vanish; {trust.threshold} decrypt together",
+            f"vanish; {trust.threshold} endorse a list before it is opened",
         ),
-        ("key", f"{public.modulus_bits} bits, s = {public.s}, {public.key_id.hex()[:16]}…"),
+        ("cryptosystem", cryptosystem_line(federation)),
         *(
             (f"teacher {index}", member.name)
             for index, member in enumerate(federation.teachers, start=1)

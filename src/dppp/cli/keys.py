@@ -1,4 +1,4 @@
-"""`dppp keys`: deal a federation's key, or look at a teacher's share.
+"""`dppp keys`: deal a federation's key, or look at a teacher's share; under paillier only.
 
 `dppp keys deal` is the dealer's process: it makes the key, writes every share sealed to its
 teacher, and ends. Nothing is ever overwritten.
@@ -19,7 +19,7 @@ from dppp.errors import WeakModulusWarning
 if TYPE_CHECKING:
     from dppp.service.ceremony.dealing import DealtFederation
 
-app = typer.Typer(help="Deal a federation's key, or look at a share of it.")
+app = typer.Typer(help="Under paillier: deal a federation's key, or look at a share of it.")
 
 _DEALER_NOTE = "the dealer's process knew the whole key until it ended; run it where all trust it"
 
@@ -68,6 +68,7 @@ def _describe(dealt: "DealtFederation", out: Path) -> dict[str, object]:
     from dppp.service.ceremony.home import FEDERATION  # noqa: PLC0415
 
     federation = dealt.federation
+    assert federation.public is not None, "a dealt federation has a key"
     members = zip(federation.teachers, dealt.share_files, strict=True)
     return {
         "federation_hash": federation.hash.hex(),

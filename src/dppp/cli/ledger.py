@@ -3,6 +3,7 @@
 The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,28 +121,31 @@ def _budget_table(data: "DataSummary") -> Table:
 def _task_table(data: "DataSummary") -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("task", no_wrap=True)
-    ended = _shown_ends(data)
-    for heading in ("queries", "answered", "left", "batches", *ended, "ε", "δ"):
+    for heading in ("queries", "answered", "left", "batches", "ε", "δ"):
         table.add_column(heading, justify="right", no_wrap=True)
     for task in data.tasks:
         company = f" ÷{task.fixed_together}" if task.fixed_together > 1 else ""
-        counts = [task.queries, task.answered, task.left, task.batches]
-        counts += [getattr(task, name) for name in ended]
+        counts = (task.queries, task.answered, task.left, task.batches)
         table.add_row(
             task.task_id.hex()[:16],
             *(f"{count:,}" for count in counts),
             f"{task.budget.epsilon:.6g}{company}",
             f"{task.budget.delta:.4g}{company}",
         )
-    if any(task.fixed_together > 1 for task in data.tasks):
-        table.caption = "÷k: reserved once for k tasks that were fixed together"
+    table.caption = "\n".join(_remarks(data)) or None
     return table
 
 
-def _shown_ends(data: "DataSummary") -> tuple[str, ...]:
-    """The columns for batches that did not open at once; none where all did."""
-    has_any = any(task.refunded or task.redone for task in data.tasks)
-    return ("refunded", "redone") if has_any else ()
+def _remarks(data: "DataSummary") -> Iterator[str]:
+    """What stands below the tasks where it applies."""
+    if any(task.fixed_together > 1 for task in data.tasks):
+        yield "÷k: reserved once for k tasks that were fixed together"
+    refunded = sum(task.refunded for task in data.tasks)
+    redone = sum(task.redone for task in data.tasks)
+    if refunded:
+        yield f"batches refunded, whose queries are not among the answered: {refunded:,}"
+    if redone:
+        yield f"batches redone, each at one charge: {redone:,}"
 
 
 def _show_checked(console: Console, head: "Head", remembered: Path | None) -> None:

@@ -37,18 +37,26 @@ def up(
     queries: Annotated[int, typer.Option(help="Queries that the total covers.")] = 100,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
+    cryptosystem: Annotated[
+        str, typer.Option(help="How ballots are sealed: masks or paillier.")
+    ] = "masks",
     s: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Damgard-Jurik's s: more counts fit one ciphertext; 4 for large batches."
+            help="Paillier: Damgard-Jurik's s; more counts fit one ciphertext, 4 for large "
+            "batches. (default: 1)"
         ),
-    ] = 1,
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start broker, aggregator and teachers. With the same folder, the same federation starts."""
     require_service()
-    from dppp.service.ceremony.terms import Terms  # noqa: PLC0415
-    from dppp.service.local.federation import PLACES, read_local  # noqa: PLC0415
+    from dppp.service.ceremony.terms import make_terms  # noqa: PLC0415
+    from dppp.service.local.federation import (  # noqa: PLC0415
+        PLACES,
+        cryptosystem_of,
+        read_local,
+    )
     from dppp.service.local.processes import start_all, wait_until_ready  # noqa: PLC0415
 
     progress = Console(stderr=True)
@@ -56,7 +64,7 @@ def up(
         local = read_local(folder)
     else:
         records = _records(data, label)
-        terms = Terms(
+        terms = make_terms(
             name="local",
             data_id="local",
             class_names=tuple(sorted(set(records.labels.tolist()))),
@@ -66,7 +74,8 @@ def up(
             queries=queries,
             colluders=colluders,
             dropouts=dropouts,
-            s=s,
+            cryptosystem=cryptosystem,
+            s=1 if s is None and cryptosystem == "paillier" else s,
         )
         local = _make(folder, records, terms, teachers, progress)
     with progress.status(f"starting a broker, an aggregator and {local.teachers} teachers"):
@@ -78,6 +87,7 @@ def up(
         "token_file": str(local.token_file),
         "rows_to_ask": str(folder / "ask.csv"),
         "teachers": local.teachers,
+        "cryptosystem": cryptosystem_of(local),
         "processes": {each.name: each.pid for each in processes},
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, local))
@@ -122,7 +132,8 @@ def _make(
     broker_port, gateway_port = free_ports(2)
     with progress.status(f"training {teachers} models"):
         models, asked = split_and_train(records, teachers)
-    with progress.status("key ceremony: a 2048-bit key of safe primes"):
+    is_dealt = terms.cryptosystem == "paillier"
+    with progress.status("key ceremony: a 2048-bit key of safe primes" if is_dealt else "ceremony"):
         local = make_local(
             folder,
             terms=terms,

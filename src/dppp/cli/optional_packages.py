@@ -11,9 +11,7 @@ def load_pyplot() -> Any:
     try:
         import matplotlib as mpl  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "drawing needs matplotlib", hint="install it with: pip install 'dppp[experiments]'"
-        ) from error
+        raise MissingExtraError("drawing needs matplotlib", extra="experiments") from error
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
@@ -24,14 +22,10 @@ def require_service() -> None:
     """Go on if what talks to other organisations is installed."""
     for module in ("nkeys", "pydantic"):
         if importlib.util.find_spec(module) is None:
-            raise MissingExtraError(
-                f"this needs {module}", hint="install it with: pip install 'dppp[service]'"
-            )
+            raise MissingExtraError(f"this needs {module}", extra="service")
 
 
 def require_scikit_learn() -> None:
     """Say what to install before anything that learns is imported."""
     if importlib.util.find_spec("sklearn") is None:
-        raise MissingExtraError(
-            "this needs scikit-learn", hint="install it with: pip install 'dppp[learning]'"
-        )
+        raise MissingExtraError("this needs scikit-learn", extra="learning")

@@ -176,7 +176,7 @@ def _steps() -> Any:
     except ImportError as error:
         raise MissingExtraError(
             "the experiments need scikit-learn",
-            hint="install it with: pip install 'dppp[experiments]'",
+            extra="experiments",
         ) from error
     return reproduce
 

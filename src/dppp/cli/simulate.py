@@ -32,6 +32,9 @@ def simulate(
         str,
         typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
     ] = "auto",
+    cryptosystem: Annotated[
+        str, typer.Option(help="masks (no dealer) or paillier (the paper's).")
+    ] = "masks",
     cryptography: Annotated[
         bool,
         typer.Option(
@@ -63,6 +66,7 @@ def simulate(
         colluders=colluders,
         dropouts=dropouts,
         noise=noise,
+        cryptosystem=cryptosystem,
         cryptography=cryptography,
     )
     if out is not None:
@@ -100,6 +104,7 @@ def _run_trial(
         "accuracy_single": float(np.mean(votes == truth)),
         "accuracy_centralised": float(centralised.score(records.rows[asked], truth)),
         "epsilon_spent": private.privacy_spent_["epsilon"],
+        "cryptosystem": private.cryptosystem,
         "simulated": certificate.is_simulated,
         **{
             name: certificate.to_json()[name]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from dppp.cli.federation import cryptosystem_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit
@@ -58,6 +59,8 @@ def accept(
         "epsilon": task.epsilon,
         "delta": task.delta,
         "queries": task.queries,
+        "cryptosystem": task.cryptosystem,
+        "security_bits": None if task.masks is None else task.masks.security_bits,
         "is_new_ledger": accepted.is_new_ledger,
         **accepted.data.to_json(),
     }
@@ -95,6 +98,7 @@ def _show(console: Console, accepted: "Acceptance") -> None:
         f"      task  {task.task_id.hex()}",
         f"     price  ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries, "
         "reserved as a whole",
+        f"   ballots  {cryptosystem_line(accepted.federation)}",
         f"      data  {data.data_id}",
         f"       cap  {data.cap}, for good",
         f"  reserved  {data.reserved}",

@@ -38,6 +38,8 @@ def verify(
         "checks": list(verified.checks),
         "task": task.name,
         "task_id": task.task_id.hex(),
+        "cryptosystem": task.cryptosystem,
+        "are_sums_checked": _are_sums_checked(verified),
         "is_task_expected": expected is not None,
         "teachers": len(task.teachers),
         "ballots": verified.ballots,
@@ -66,6 +68,15 @@ def read_task_id(text: str) -> "TaskId":
     return TaskId(found)
 
 
+def _are_sums_checked(verified: "Verified") -> bool:
+    """Whether the sums are known to be those of the list that the teachers endorsed.
+
+    Under paillier the endorsements are over the sums too. Under masks no teacher sees them, and
+    only the ballots of a transcript show it.
+    """
+    return verified.task.cryptosystem == "paillier" or "ballots" in verified.checks
+
+
 def _label(verified: "Verified", label: int | None) -> str | None:
     return None if label is None else verified.task.class_names[label]
 
@@ -78,8 +89,15 @@ def _show(console: Console, verified: "Verified", expected: "TaskId | None") -> 
         f"{verified.ballots} of {len(task.teachers)} teachers voted on {len(verified.answers):,} "
         f"queries of task {escape(repr(task.name))} (ε = {task.epsilon:g}, δ = {task.delta:g} in "
         f"total over {task.queries:,} queries). {len(verified.endorsers)} of them endorsed this "
-        "list of ballots and no other."
+        f"list of ballots and no other. Ballots were sealed by {task.cryptosystem}."
     )
+    if not _are_sums_checked(verified):
+        console.print(
+            "Under masks the sums in a receipt are the aggregator's word: that they are the sums "
+            "of this list shows only in the transcript. Have an auditor verify that.",
+            style="yellow",
+            soft_wrap=True,
+        )
     if flagged := sum(each.is_flagged for each in verified.answers):
         console.print(
             f"{flagged:,} answers have counts that votes and noise hardly ever give: a teacher may "

@@ -92,9 +92,7 @@ def train(recipe: SkewRecipe) -> Arrays:
     try:
         from dppp.experiments.teachers.mnist import vote_on_skewed_digits  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "the MNIST teachers need torch", hint="install it with: pip install 'dppp[torch]'"
-        ) from error
+        raise MissingExtraError("the MNIST teachers need torch", extra="torch") from error
     from dppp.experiments.datasets.mnist import load_mnist  # noqa: PLC0415
 
     return vote_on_skewed_digits(load_mnist(), recipe)

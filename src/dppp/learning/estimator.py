@@ -44,6 +44,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     queries : how many inputs may be asked in all; the same input again is free.
     colluders, dropouts : who may misbehave; by default n_teachers // 5 (at least 1) and // 10.
     noise : "auto", "skellam", "polya", "binomial" or "discrete-gaussian".
+    cryptosystem : "masks", which needs no dealer, or "paillier", the paper's.
     cryptography : False computes the same noisy sums without encryption, for fast experiments.
     abstain_below : answer None where the largest noisy count is below this.
     random_state : governs the split and the models; noise only when cryptography is False.
@@ -74,6 +75,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         colluders: int | None = None,
         dropouts: int | None = None,
         noise: str = "auto",
+        cryptosystem: str = "masks",
         cryptography: bool = True,
         abstain_below: int | None = None,
         random_state: Any = None,
@@ -87,6 +89,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.colluders = colluders
         self.dropouts = dropouts
         self.noise = noise
+        self.cryptosystem = cryptosystem
         self.cryptography = cryptography
         self.abstain_below = abstain_below
         self.random_state = random_state
@@ -139,7 +142,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.classes_[np.array(chosen, dtype=np.int64)])
 
     def predict_counts(self, X: ArrayLike) -> NDArray[np.int64]:  # noqa: N803
-        """The noisy counts, one column a class; free for inputs that were predicted before."""
+        """The noisy counts, a column per class; free for inputs that were predicted before."""
         counts = [answer.counts for answer in self._ask(X)]
         return np.array(counts, dtype=np.int64).reshape(len(counts), len(self.classes_))
 
@@ -203,7 +206,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             features=[f"feature {place}" for place in range(self.n_features_in_)],
             certificate=self.certificate_,
             models=models,
-            cryptosystem="paillier",
+            cryptosystem=self.cryptosystem,
             abstain_below=self.abstain_below,
         )
         self._federation = Federation(

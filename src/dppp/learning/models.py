@@ -20,7 +20,7 @@ from dppp.protocol.votes import Predict
 
 Rows = NDArray[np.float64]
 ModelFunction = Callable[[Rows], Any]
-"""What a model says of rows, in its own way: labels, or scores with one column a class."""
+"""What a model says of rows, in its own way: labels, or scores with a column per class."""
 
 _ONNX_FLOATS = {
     "tensor(float)": np.float32,
@@ -92,7 +92,7 @@ def _largest(scores: NDArray[Any], classes: int) -> list[int | None]:
     if scores.shape[1] != classes:
         raise InputError(f"the model gives {scores.shape[1]} scores for {classes} classes")
     if np.isnan(scores).any():
-        raise InputError("the model gives a score that is no number")
+        raise InputError("the model gives a score that is not a number")
     return [int(place) for place in scores.argmax(axis=1)]
 
 
@@ -147,9 +147,7 @@ def _onnx_session(path: Path) -> Any:
     try:
         import onnxruntime  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "an ONNX model needs onnxruntime", hint="install it with: pip install 'dppp[onnx]'"
-        ) from error
+        raise MissingExtraError("an ONNX model needs onnxruntime", extra="onnx") from error
     if not path.is_file():
         raise InputError(f"there is no file {path}", hint="give the path of an ONNX model")
     options = onnxruntime.SessionOptions()

@@ -134,9 +134,9 @@ def plan(
     target_accuracy: float = 0.9,
     epsilons: Sequence[float] = EPSILONS,
 ) -> Plan:
-    """What (ε, δ) over so many queries buys, for a vote matrix or an expected margin.
+    """What (ε, δ) over all `queries` buys, for a vote matrix or an expected margin.
 
-    `votes` has one row a query and one column a teacher; `labels` are the true classes, if known.
+    `votes` has a row per query and a column per teacher; `labels` are the true classes, if known.
     """
     given, teachers = _votes(teachers, accuracy_margin, votes, labels, classes)
     _require_target(target_accuracy, given.classes)

@@ -1,4 +1,4 @@
-"""Votes as people have them: a matrix of class numbers or names, one row a query.
+"""Votes as people have them: a matrix of class numbers or names, a row per query.
 
 Used by planning, from Python and from the command line, whose cells are all text.
 """
@@ -17,7 +17,7 @@ _MOST_CLASSES = 10_000
 
 
 def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -> ObservedVotes:
-    """Count a matrix with one row a query and one column a teacher, with the true label of each.
+    """Count a matrix with a row per query and a column per teacher, with the true label of each.
 
     Whole numbers are class numbers from 0; anything else are names of classes. `classes` is the
     number of classes, by default as many as occur.
@@ -78,7 +78,7 @@ def _class_numbers(cells: Sequence[object]) -> list[int] | None:
     """All cells as whole numbers; None if they are names."""
     distinct = {cell: _as_number(cell) for cell in dict.fromkeys(cells)}
     if any(isinstance(number, float) and math.isnan(number) for number in distinct.values()):
-        raise InputError("a vote or label is missing (empty or NaN)", hint="give every one a class")
+        raise InputError("a vote or label is missing (empty or NaN)", hint="give a class for each")
     if any(number is None for number in distinct.values()):
         return None
     for cell, number in distinct.items():

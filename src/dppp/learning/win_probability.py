@@ -81,7 +81,7 @@ class ExpectedMargin:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ObservedVotes:
-    """Votes for each class, one row a query; the label that is right, where it is known."""
+    """Votes for each class, a row per query; the label that is right, where it is known."""
 
     counts: NDArray[np.int64]
     labels: NDArray[np.int64] | None = None

@@ -22,6 +22,8 @@ from dppp.masks.dealing import (
     digest_of_check_block,
     digest_of_seed,
     reduce_to,
+    seal_context,
+    seal_rows,
     secret_row_bytes,
     seed_row_bytes,
 )
@@ -29,7 +31,7 @@ from dppp.masks.gaussian import draw
 from dppp.masks.packing import Slots, pack_bits
 from dppp.masks.parameters import Parameters
 from dppp.masks.ring import multiply, public_polynomials
-from dppp.masks.sealing import TAG_BYTES
+from dppp.masks.sealing import TAG_BYTES, Purpose
 from dppp.randomness import KeyStream, RandomSource, expand_key, system_randomness
 
 _FIELDS = 6
@@ -109,7 +111,10 @@ def cast(
     votes_seed: bytes,
     randomness: RandomSource = system_randomness,
 ) -> tuple[Header, Body]:
-    """Mask these counts; by a teacher, with a preparation that was never used before."""
+    """Mask these counts; by a teacher, with a preparation that was never used before.
+
+    `votes_seed` is another one for each batch and attempt: the seals open for this one only.
+    """
     messages = slots_of(parameters).encode_counts(counts)
     products = multiply(
         vote_polynomials(parameters, votes_seed, len(messages)),
@@ -118,13 +123,29 @@ def cast(
     )
     errors = draw(messages.size, KeyStream(randomness(32))).reshape(messages.shape)
     blocks = reduce_to(parameters, products + messages + errors.view(np.uint64))
-    body = Body(
-        check_block=preparation.dealing.check_block,
-        votes=apply_pad(pack_bits(blocks, parameters.modulus_bits), preparation.seed),
-        secret_seals=b"".join(preparation.secret_seals),
-        seed_seals=b"".join(preparation.seed_seals),
-    )
+    votes = apply_pad(pack_bits(blocks, parameters.modulus_bits), preparation.seed)
+    body = _sealed_body(preparation, votes, votes_seed)
     return header_of(body, salt=preparation.salt, seed=preparation.seed), body
+
+
+def _sealed_body(preparation: Preparation, votes: bytes, votes_seed: bytes) -> Body:
+    """The votes, with the rows sealed for this ballot."""
+    check_block = preparation.dealing.check_block
+    context = seal_context(
+        preparation.keys.epoch,
+        preparation.keys.dealer,
+        votes_seed=votes_seed,
+        salt=preparation.salt,
+        check_digest=digest_of_check_block(check_block),
+        votes_digest=digest_of_votes(votes),
+        seed_digest=digest_of_seed(preparation.seed),
+    )
+    return Body(
+        check_block=check_block,
+        votes=votes,
+        secret_seals=seal_rows(preparation, Purpose.SECRET_ROW, context),
+        seed_seals=seal_rows(preparation, Purpose.SEED_ROW, context),
+    )
 
 
 def header_of(body: Body, *, salt: bytes, seed: bytes) -> Header:

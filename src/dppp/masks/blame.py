@@ -31,9 +31,13 @@ from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedRow:
-    """One seal: whose, to whom, of which kind, and what it is bound to. Its dealer signed it."""
+    """One seal: whose, to whom, of which kind, and what it is bound to. Its dealer signed it.
+
+    `votes_seed` is that of the batch and attempt in which the seal was delivered.
+    """
 
     epoch: Epoch
+    votes_seed: bytes
     dealer: int
     recipient: int
     purpose: Purpose
@@ -46,8 +50,10 @@ class SealedRow:
         return seal_context(
             self.epoch,
             self.dealer,
+            votes_seed=self.votes_seed,
             salt=self.header.salt,
             check_digest=self.header.check_digest,
+            votes_digest=self.header.votes_digest,
             seed_digest=self.header.seed_digest,
         )
 
@@ -120,7 +126,9 @@ def judge_complaint(
 ) -> int:
     """Who is at fault where a recipient says that a seal does not open: dealer or recipient.
 
-    The bytes of the seal must be those that the dealer signed: whoever calls this has checked it.
+    Whoever calls this has checked two signatures: the dealer's on the bytes of the seal, and the
+    recipient's on a complaint about just this seal. The proof is bound to the epoch only, so that
+    without the second somebody else could say it again about a good seal.
     """
     complainer, dealer = keys[seal.recipient], keys[seal.dealer]
     try:

@@ -5,19 +5,26 @@
     b_0 = a_0·s + e_0                                the check block: it hides nothing
     seed = 16 field elements, from fresh randomness  never from the root: a root that is shown in a
                                                      dispute must not open votes
-    rows of s and of the seed, one of each sealed to each teacher
+    rows of s and of the seed, one of each for each teacher
 
 a_0 belongs to the epoch and s is used once, so this can be prepared ahead. A preparation is kept
 in memory only and is gone when it was used, or when the process ends: so no secret is used twice.
+
+Only the seals wait for the ballot, as they are bound to its batch and attempt. A recipient does not
+check the signatures of N headers, so this alone keeps an aggregator from delivering an old ballot
+again: one of an attempt that was given up, whose root has been shown, would have its pad opened in
+the next attempt, and so its vote.
 """
 
+import hashlib
 import hmac
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.masks.epoch_keys import Epoch
 from dppp.masks.gaussian import draw
@@ -31,6 +38,10 @@ from dppp.randomness import KeyStream, RandomSource, system_randomness
 SALT_BYTES = 32
 SEED_ELEMENTS = 16
 ROOT_BYTES = 32
+BOUND_BYTES = SALT_BYTES + 3 * HASH_BYTES
+"""What a seal is bound to of a header: salt and digests of check block, votes and seed."""
+_DEALER_LENGTH = (4).to_bytes(8, "big")
+_BOUND_LENGTH = BOUND_BYTES.to_bytes(8, "big")
 _CHECK_DOMAIN = "dppp masks check block 1"
 
 
@@ -56,13 +67,13 @@ class Dealing:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Preparation:
-    """A dealing with its seed, sealed to all recipients, for one ballot."""
+    """A dealing with its seed, and the keys to seal them to all recipients, for one ballot."""
 
+    keys: DealerKeys
     salt: bytes
     dealing: Dealing
     seed: bytes
-    secret_seals: tuple[bytes, ...] = field(repr=False)
-    seed_seals: tuple[bytes, ...] = field(repr=False)
+    seed_rows: NDArray[np.uint16]
 
 
 def sharing_of(parameters: Parameters) -> Sharing:
@@ -118,11 +129,43 @@ def reduce_to(parameters: Parameters, words: NDArray[np.uint64]) -> NDArray[np.u
 
 
 def seal_context(
-    epoch: Epoch, dealer: int, *, salt: bytes, check_digest: bytes, seed_digest: bytes
+    epoch: Epoch,
+    dealer: int,
+    *,
+    votes_seed: bytes,
+    salt: bytes,
+    check_digest: bytes,
+    votes_digest: bytes,
+    seed_digest: bytes,
 ) -> bytes:
-    """What all seals of one dealing are bound to."""
-    parts = (epoch.to_bytes(), dealer.to_bytes(4, "big"), salt, check_digest, seed_digest)
-    return hash_parts("dppp masks seal context 1", parts)
+    """What all seals of one ballot are bound to: its batch, its attempt and its header.
+
+    All of the header but the digests of the seals themselves. `votes_seed` stands for the batch and
+    the attempt: it is another one for each.
+    """
+    bound = salt + check_digest + votes_digest + seed_digest
+    return seal_contexts(epoch, votes_seed, [(dealer, bound)])[0]
+
+
+def seal_contexts(
+    epoch: Epoch, votes_seed: bytes, dealers: Iterable[tuple[int, bytes]]
+) -> list[bytes]:
+    """The contexts of the seals of several dealers, each with what its header binds, joined.
+
+    H(epoch, votes_seed, dealer, bound), each part behind its length. A teacher needs N of these for
+    every list, so what all have in common is hashed once.
+    """
+    start = hashlib.sha256()
+    for part in (b"dppp masks seal context 2", epoch.to_bytes(), votes_seed):
+        start.update(len(part).to_bytes(8, "big") + part)
+    found = []
+    for dealer, bound in dealers:
+        if len(bound) != BOUND_BYTES:
+            raise InputError("the context of a seal is of a salt and three digests")
+        one = start.copy()
+        one.update(_DEALER_LENGTH + dealer.to_bytes(4, "big") + _BOUND_LENGTH + bound)
+        found.append(one.digest())
+    return found
 
 
 def digest_of_check_block(block: bytes) -> bytes:
@@ -138,33 +181,26 @@ def digest_of_seed(seed: bytes) -> bytes:
 def prepare(
     parameters: Parameters, keys: DealerKeys, randomness: RandomSource = system_randomness
 ) -> Preparation:
-    """Deal a fresh secret and seed to all recipients; by a teacher, once for each ballot."""
+    """Deal a fresh secret and seed; by a teacher, once for each ballot."""
     salt = randomness(SALT_BYTES)
     dealing = expand_root(parameters, keys.epoch, root_of(keys.own_key, salt))
     stream = KeyStream(randomness(HASH_BYTES))
     elements = draw_elements(SEED_ELEMENTS, stream)
-    seed = elements_to_bytes(elements)
-    seed_rows = sharing_of(parameters).deal(_centred(elements), stream)
-    context = seal_context(
-        keys.epoch,
-        keys.dealer,
-        salt=salt,
-        check_digest=digest_of_check_block(dealing.check_block),
-        seed_digest=digest_of_seed(seed),
-    )
     return Preparation(
+        keys=keys,
         salt=salt,
         dealing=dealing,
-        seed=seed,
-        secret_seals=_seal_rows(keys, dealing.rows, Purpose.SECRET_ROW, context),
-        seed_seals=_seal_rows(keys, seed_rows, Purpose.SEED_ROW, context),
+        seed=elements_to_bytes(elements),
+        seed_rows=sharing_of(parameters).deal(_centred(elements), stream),
     )
 
 
-def _seal_rows(
-    keys: DealerKeys, rows: NDArray[np.uint16], purpose: Purpose, context: bytes
-) -> tuple[bytes, ...]:
-    return seal_many(
+def seal_rows(preparation: Preparation, purpose: Purpose, context: bytes) -> bytes:
+    """The seals of one kind to all recipients, one after another; by the dealer as it casts."""
+    keys = preparation.keys
+    of_secret = purpose is Purpose.SECRET_ROW
+    rows = preparation.dealing.rows if of_secret else preparation.seed_rows
+    seals = seal_many(
         keys.sealing_keys,
         rows_as_bytes(rows[np.array(keys.recipients) - 1]),
         purpose=purpose,
@@ -172,6 +208,7 @@ def _seal_rows(
         recipients=keys.recipients,
         context=context,
     )
+    return b"".join(seals)
 
 
 def _centred(elements: NDArray[np.uint16]) -> NDArray[np.int64]:

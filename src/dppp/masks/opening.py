@@ -1,9 +1,16 @@
 """Opening a list: the sum of the secrets from endorsements, the seeds from answers, the counts.
 
     S = Σ s_i            from rows_needed sums of rows, one in each endorsement
-    fits                 S is short and Σ b_0 - a_0·S is small: block 0 decides that alone
+    fits                 S is short and Σ b_0 - a_0·S is small, in every coefficient and in the
+                         2-norm: block 0 decides that alone
     seed_i               from rows_needed answers, each checked by H(seed_i)
     counts               ⌊(Σ b_k - a_k·S)/Δ⌉
+
+How many S fit. Two that do differ by a vector d with ‖(d, a_0·d)‖ ≤ 2R, where R² is
+`largest_square`. As many points of a lattice of determinant q^n are to be expected as its volume
+has room for: (2πe·4R²/2n)^n / q^n = (3918·N/q)^n. So S is the only one where q is above 3918·N, as
+with slots of 11 bits or more up to N = 1,000; the bound on coefficients alone would leave
+(4Δ²/q)^n, which can be many. `choose_parameters` takes no narrower slots.
 
 The aggregator runs this; teachers check that S fits before they answer; whoever has the transcript
 does all of it again from the ballots.
@@ -48,6 +55,15 @@ def largest_error(parameters: Parameters) -> int:
     return 1 << (parameters.scale_bits - 1)
 
 
+def largest_square(parameters: Parameters) -> int:
+    """What the squares of S and of its errors in block 0 stay below together.
+
+    They are 2n numbers of variance at most N·σ²; that their squares add up to 1.4 times what is to
+    be expected has probability exp(-n·(0.4 - ln 1.4)), 2^-93 for n = 1024.
+    """
+    return 2 * parameters.degree * parameters.teachers * 4096 * 14 // 1000
+
+
 def require_fits(
     parameters: Parameters, epoch: Epoch, check_sum: Words, secret: Integers
 ) -> ShortPolynomial:
@@ -64,7 +80,13 @@ def require_fits(
     errors = reduce_to(parameters, check_sum - product + np.uint64(limit))
     if int(errors.max()) >= 2 * limit:
         raise OpeningFault("the sum of the secrets does not open the sum of the check blocks")
+    if _squares(secret) + _squares(errors.view(np.int64) - limit) > largest_square(parameters):
+        raise OpeningFault("the sum of the secrets, or of its errors, is too long")
     return short
+
+
+def _squares(values: Integers) -> int:
+    return int(np.dot(values, values))
 
 
 def add_blocks(parameters: Parameters, blocks: Iterable[bytes], *, count: int) -> Words:

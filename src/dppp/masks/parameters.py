@@ -16,6 +16,8 @@ FIELD = 65521
 """The prime that secrets are dealt modulo."""
 LEAST_SECURITY_BITS = 128
 FEWEST_HONEST = 2
+NARROWEST_SLOT_BITS = 11
+"""With these the modulus is so large that only one sum of secrets fits block 0 (opening.py)."""
 
 # From the modulus' bits to log2 of an attack's cost: the smallest over all attacks of the lattice
 # estimator under the MATZOV cost model (in the comment: core-SVP), for secret and error of width
@@ -146,7 +148,7 @@ def choose_parameters(
     _require_whole("largest_sum", largest_sum, least=1)
     fitting = list(
         _fitting(
-            slot_bits=largest_sum.bit_length(),
+            slot_bits=max(largest_sum.bit_length(), NARROWEST_SLOT_BITS),
             teachers=teachers,
             colluders=colluders,
             dropouts=dropouts,

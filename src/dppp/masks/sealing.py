@@ -17,8 +17,8 @@ open is shown by the pair's secret itself, with a proof (`equal_logarithms.py`),
 everybody derives the one tag key and stream. AES-GCM's own tag does not commit to its key: a
 dealer can make a ciphertext that opens to two rows under two keys.
 
-One stream must never hide two rows. So the context is a hash of the task and epoch and of the
-dealer's fresh salt.
+One stream must never hide two rows. So the context is a hash of the epoch, of the batch and attempt
+and of the ballot's header, in which the dealer's fresh salt is.
 """
 
 import hashlib

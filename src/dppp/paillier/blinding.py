@@ -42,9 +42,9 @@ class Blinding:
         return "Blinding(<redacted>)"
 
 
-def full_blinding(public: PublicKey, random_bytes: RandomSource = system_randomness) -> Blinding:
+def full_blinding(public: PublicKey, randomness: RandomSource = system_randomness) -> Blinding:
     """A blinding with a uniform root of full length."""
-    root = random_unit(public.modulus, random_bytes)
+    root = random_unit(public.modulus, randomness)
     return Blinding(exponent=mpz(0), root=root, factor=lift_root(public, root), shift=mpz(0))
 
 
@@ -70,9 +70,9 @@ class BlindingTable:
             for half in row
         )
 
-    def draw(self, random_bytes: RandomSource = system_randomness) -> Blinding:
+    def draw(self, randomness: RandomSource = system_randomness) -> Blinding:
         """A new short blinding."""
-        return self.blinding(random_bits(self.exponent_bits, random_bytes))
+        return self.blinding(random_bits(self.exponent_bits, randomness))
 
     def blinding(self, exponent: mpz) -> Blinding:
         """h^(n^s · exponent): one entry from each row, docs/protocol.md, equation 4."""

@@ -24,7 +24,7 @@ class BlindingPool:
     """
 
     def __init__(
-        self, table: BlindingTable, *, capacity: int, random_bytes: RandomSource = system_randomness
+        self, table: BlindingTable, *, capacity: int, randomness: RandomSource = system_randomness
     ) -> None:
         if capacity < 1:
             raise InputError(
@@ -32,7 +32,7 @@ class BlindingPool:
             )
         self._table = table
         self._capacity = capacity
-        self._random_bytes = random_bytes
+        self._randomness = randomness
         self._ready: deque[Blinding] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
@@ -64,12 +64,12 @@ class BlindingPool:
         if self._is_closed:
             raise InputError("the pool of blindings is closed", hint="open a new one")
         if self._is_forked:
-            return self._table.draw(self._random_bytes)
+            return self._table.draw(self._randomness)
         with self._changed:
             if self._ready:
                 self._changed.notify_all()
                 return self._ready.popleft()
-        return self._table.draw(self._random_bytes)
+        return self._table.draw(self._randomness)
 
     def wait_until_full(self) -> None:
         """Wait for the background thread to fill the pool."""
@@ -104,7 +104,7 @@ class BlindingPool:
                 self._changed.wait_for(lambda: self._is_closed or len(self._ready) < self._capacity)
                 if self._is_closed:
                     return
-            blinding = self._table.draw(self._random_bytes)
+            blinding = self._table.draw(self._randomness)
             with self._changed:
                 if not self._is_closed:
                     self._ready.append(blinding)

@@ -48,14 +48,14 @@ def deal(
     modulus_bits: int = DEFAULT_MODULUS_BITS,
     s: int = 1,
     decryption: Decryption = Decryption.ROOT,
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
     insecure_testing: bool = False,
 ) -> DealtKey:
     """A new key of which any `threshold` of `teachers` decrypt together.
 
     `insecure_testing` admits a modulus below 2048 bits: for tests, and for the paper's 1024 bits.
     """
-    check_terms(
+    require_dealable(
         teachers=teachers,
         threshold=threshold,
         modulus_bits=modulus_bits,
@@ -69,19 +69,19 @@ def deal(
             WeakModulusWarning,
             stacklevel=2,
         )
-    primes = make_primes(modulus_bits, random_bytes)
+    primes = make_primes(modulus_bits, randomness)
     return deal_from_primes(
         primes,
         teachers=teachers,
         threshold=threshold,
         s=s,
         decryption=decryption,
-        random_bytes=random_bytes,
+        randomness=randomness,
         insecure_testing=insecure_testing,
     )
 
 
-def check_terms(
+def require_dealable(
     *, teachers: int, threshold: int, modulus_bits: int, s: int, insecure_testing: bool = False
 ) -> None:
     """Refuse what cannot be dealt before any work is done."""
@@ -100,11 +100,11 @@ def check_terms(
         raise KeyMaterialError(f"s is {s}; it must be between 1 and {LARGEST_S}")
 
 
-def make_primes(modulus_bits: int, random_bytes: RandomSource) -> tuple[mpz, mpz]:
+def make_primes(modulus_bits: int, randomness: RandomSource) -> tuple[mpz, mpz]:
     """Two safe primes whose product has exactly `modulus_bits` bits."""
     half = modulus_bits // 2
     while True:
-        first, second = (safe_prime(half, random_bytes) for _ in range(2))
+        first, second = (safe_prime(half, randomness) for _ in range(2))
         if abs(first - second).bit_length() > half - _PRIME_DISTANCE_MARGIN_BITS:
             return first, second
 
@@ -116,16 +116,16 @@ def deal_from_primes(
     threshold: int,
     s: int,
     decryption: Decryption,
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
     insecure_testing: bool = False,
 ) -> DealtKey:
     """A key on a given modulus: for `deal`, for vectors, and for comparing keys in benchmarks."""
     modulus = primes[0] * primes[1]
     half_order = (primes[0] // 2) * (primes[1] // 2)
     order, secret = _decryption_exponent(modulus, half_order, s, decryption)
-    exponents = _share_out(secret, order, teachers, threshold, random_bytes)
+    exponents = _share_out(secret, order, teachers, threshold, randomness)
     share_modulus = modulus if decryption == Decryption.ROOT else modulus ** (s + 1)
-    base = _random_square(share_modulus, random_bytes)
+    base = _random_square(share_modulus, randomness)
     verification_keys = map_over_cores(
         lambda exponent: power_secret(base, exponent, share_modulus), exponents
     )
@@ -135,7 +135,7 @@ def deal_from_primes(
         decryption=decryption,
         teachers=teachers,
         threshold=threshold,
-        blinding_base=_random_square(modulus, random_bytes),
+        blinding_base=_random_square(modulus, randomness),
         verification_base=base,
         verification_keys=verification_keys,
         insecure_testing=insecure_testing,
@@ -163,11 +163,11 @@ def _decryption_exponent(
 
 
 def _share_out(
-    secret: mpz, order: mpz, teachers: int, threshold: int, random_bytes: RandomSource
+    secret: mpz, order: mpz, teachers: int, threshold: int, randomness: RandomSource
 ) -> Sequence[mpz]:
     """Shamir: the values at 1..N of a random polynomial of degree t - 1 with f(0) = secret."""
     while True:
-        coefficients = [secret, *(random_below(order, random_bytes) for _ in range(threshold - 1))]
+        coefficients = [secret, *(random_below(order, randomness) for _ in range(threshold - 1))]
         shares = [_evaluate(coefficients, index, order) for index in range(1, teachers + 1)]
         # A share of zero, or two that are equal, happens with probability N²/2^2000.
         if 0 not in shares and len(set(shares)) == teachers:
@@ -181,10 +181,10 @@ def _evaluate(coefficients: Sequence[mpz], index: int, order: mpz) -> mpz:
     return value
 
 
-def _random_square(modulus: mpz, random_bytes: RandomSource) -> mpz:
+def _random_square(modulus: mpz, randomness: RandomSource) -> mpz:
     """A random square; it generates all squares but for a chance of 2^-1000.
 
     A true square, never its negative: the sign of v^(d_i) would be the parity of d_i.
     """
-    root = random_unit(modulus, random_bytes)
+    root = random_unit(modulus, randomness)
     return root * root % modulus

@@ -67,11 +67,11 @@ class PublicKey:
     key_id: KeyId = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_numbers(self)
-        _check_modulus(self.modulus, self.insecure_testing)
+        _require_numbers(self)
+        _require_modulus(self.modulus, self.insecure_testing)
         object.__setattr__(self, "plaintext_modulus", self.modulus**self.s)
         object.__setattr__(self, "ciphertext_modulus", self.modulus ** (self.s + 1))
-        _check_elements(self)
+        _require_elements(self)
         digest = hashlib.sha256(self.to_bytes()).digest()
         object.__setattr__(self, "key_id", KeyId(digest))
 
@@ -132,7 +132,7 @@ class PublicKey:
         if code not in ways or not 1 <= s <= LARGEST_S:
             raise EncodingError("a public key has a decryption or an s that is not known here")
         modulus, generator = reader.integer(length), reader.integer(length)
-        _check_modulus(modulus, insecure_testing)
+        _require_modulus(modulus, insecure_testing)
         if generator != modulus + 1:
             raise KeyMaterialError("the generator is not 1 + n; only that one is accepted")
         power = 1 if ways[code] == Decryption.ROOT else s + 1
@@ -205,7 +205,7 @@ def refuse_version_1(data: bytes, *, tag: bytes, kind: str) -> None:
         )
 
 
-def check_belongs(public: PublicKey, share: KeyShare) -> None:
+def require_share_of(public: PublicKey, share: KeyShare) -> None:
     """Refuse a share of another key, or of a teacher that the key does not have."""
     if share.key_id != public.key_id:
         raise KeyMaterialError(
@@ -215,9 +215,9 @@ def check_belongs(public: PublicKey, share: KeyShare) -> None:
         raise KeyMaterialError(f"there is no teacher {share.index} of {public.teachers}")
 
 
-def check_key_share(public: PublicKey, share: KeyShare) -> None:
+def require_fitting_share(public: PublicKey, share: KeyShare) -> None:
     """Refuse a share that does not fit its verification key. Run by a teacher that loads one."""
-    check_belongs(public, share)
+    require_share_of(public, share)
     power = power_secret(public.verification_base, share.exponent, public.share_modulus)
     if power != public.verification_keys[share.index - 1]:
         raise KeyMaterialError(
@@ -225,7 +225,7 @@ def check_key_share(public: PublicKey, share: KeyShare) -> None:
         )
 
 
-def _check_numbers(key: PublicKey) -> None:
+def _require_numbers(key: PublicKey) -> None:
     if key.decryption not in _CODES:
         raise KeyMaterialError(f"the decryption is {key.decryption!r}; it must be root or paper")
     if not 1 <= key.s <= LARGEST_S:
@@ -239,7 +239,7 @@ def _check_numbers(key: PublicKey) -> None:
         raise KeyMaterialError("a public key needs one verification key for each teacher")
 
 
-def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
+def _require_modulus(modulus: mpz, insecure_testing: bool) -> None:
     """Refuse what is plainly not a product of two large safe primes of equal length."""
     shortest = SHORTEST_TESTING_BITS if insecure_testing else SHORTEST_MODULUS_BITS
     reason = None
@@ -261,7 +261,7 @@ def _check_modulus(modulus: mpz, insecure_testing: bool) -> None:
         raise KeyMaterialError(f"the modulus {reason}", hint="deal a new key with 'dppp keys deal'")
 
 
-def _check_elements(key: PublicKey) -> None:
+def _require_elements(key: PublicKey) -> None:
     """Bases and verification keys are units, not ±1, and all different.
 
     That they are squares cannot be seen without the primes; it rests on the dealer.

@@ -143,7 +143,7 @@ def account(spendings: Sequence[Spending], delta: float) -> float:
 
 
 def least_delta(queries: int) -> float:
-    """The smallest δ that this arithmetic can tell from its own rounding for so many queries."""
+    """The smallest δ that this arithmetic can tell from its own rounding over `queries` queries."""
     return 1e-38 if queries == 1 else 16 * _transform_error(queries)
 
 

@@ -96,7 +96,7 @@ def _rounding(pmf: Pmf) -> float:
 
 
 def require_epsilon(epsilon: object) -> None:
-    """Refuse an ε that is no promise."""
+    """Refuse an ε that promises nothing."""
     if not isinstance(epsilon, int | float) or isinstance(epsilon, bool):
         raise InputError(f"epsilon must be a number, got {epsilon!r}")
     if not 0 < epsilon <= HIGHEST_EPSILON:
@@ -107,7 +107,7 @@ def require_epsilon(epsilon: object) -> None:
 
 
 def require_delta(delta: object) -> None:
-    """Refuse a δ that is no promise."""
+    """Refuse a δ that promises nothing."""
     if not isinstance(delta, int | float) or isinstance(delta, bool):
         raise InputError(f"delta must be a number, got {delta!r}")
     if not 0 < delta < 1:

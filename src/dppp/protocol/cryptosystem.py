@@ -86,6 +86,9 @@ class TeacherSide(Protocol):
     def settle(self, kind: str, data: bytes, *, now: int) -> bytes | None:
         """Any other message: keys of epochs, and disputes. None: there is nothing to say."""
 
+    def prepare(self, *, now: int) -> bool:
+        """Use a quiet moment: forget what is over, and work ahead; whether there may be more."""
+
 
 class TeacherKeys(Protocol):
     """What a teacher has of its cryptosystem before the first batch."""

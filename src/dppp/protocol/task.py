@@ -32,9 +32,12 @@ MOST_TASK_QUERIES = 1_000_000
 _MORE_ANSWER_BYTES = 2**14
 """For what is in an answer beside its ciphertexts or shares: ids, proof, signature."""
 
+_MORE_ROW_BYTES = 512
+"""Under masks, for what there is of each teacher beside a row of its secret: header, tags, MAC."""
+
 DAY_SECONDS = 86_400
-_SHORTEST_EPOCH_SECONDS = 60
-_LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
+SHORTEST_EPOCH_SECONDS = 60
+LONGEST_EPOCH_SECONDS = 30 * DAY_SECONDS
 
 _FEW_QUERIES = 10_000
 _LONGEST_SHARE_REACH = 2**17
@@ -210,16 +213,26 @@ class Task:
         return self.packing.plaintexts_for(queries * len(self.class_names))
 
     def answer_bytes(self, queries: int) -> int:
-        """A bound on a ballot on this many queries; no other message of a teacher is longer.
-
-        A list of ballots is as long as they are together.
-        """
+        """A bound on a ballot on this many queries; no other message of a teacher is longer."""
         if self.masks is not None:
-            counts = queries * len(self.class_names)
-            return 2 * self.parameters.bytes_for(counts) + _MORE_ANSWER_BYTES * len(self.teachers)
+            counts = max(1, queries * len(self.class_names))
+            return self.parameters.bytes_for(counts) + self._more_masked_bytes
         modulus_bits = self.plaintext_bits // self.s + 1
         ciphertext_bytes = (self.s + 1) * modulus_bits // 8 + 1
         return self.ciphertexts_for(queries) * ciphertext_bytes + _MORE_ANSWER_BYTES
+
+    def list_bytes(self, queries: int) -> int:
+        """A bound on a list of ballots on this many queries, as one teacher is sent it.
+
+        Under paillier it holds all ballots; under masks the headers, and one row of each dealer.
+        """
+        if self.masks is not None:
+            return self.parameters.bytes_for(1) + self._more_masked_bytes
+        return self.answer_bytes(queries) * len(self.teachers)
+
+    @property
+    def _more_masked_bytes(self) -> int:
+        return _MORE_ROW_BYTES * len(self.teachers) + _MORE_ANSWER_BYTES
 
     def require_key(self, public: PublicKey) -> None:
         """Refuse a public key that is not the one of the task."""
@@ -373,9 +386,9 @@ def _check_masks(task: Task, terms: MaskTerms) -> None:
     largest_sum = len(task.teachers) * task.entry_bound
     if largest_sum.bit_length() > terms.slot_bits:
         raise TaskError(f"slots of {terms.slot_bits} bits do not hold sums up to {largest_sum}")
-    if not _SHORTEST_EPOCH_SECONDS <= terms.epoch_seconds <= _LONGEST_EPOCH_SECONDS:
+    if not SHORTEST_EPOCH_SECONDS <= terms.epoch_seconds <= LONGEST_EPOCH_SECONDS:
         raise TaskError(
-            f"an epoch lasts {_SHORTEST_EPOCH_SECONDS} to {_LONGEST_EPOCH_SECONDS} seconds"
+            f"an epoch lasts {SHORTEST_EPOCH_SECONDS} to {LONGEST_EPOCH_SECONDS} seconds"
         )
 
 

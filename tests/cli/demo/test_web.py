@@ -25,7 +25,8 @@ def test_the_demo_serves_a_page_that_answers_and_stops_by_ctrl_c() -> None:
             with client.stream("GET", "/api/events") as stream:  # somebody watches to the end
                 watched = stream.iter_lines()
                 next(watched)
-                demo.process.send_signal(signal.SIGINT)
+                for _ in range(2):  # an impatient hand
+                    demo.process.send_signal(signal.SIGINT)
                 list(watched)
         _, errors = demo.process.communicate(timeout=60)
         assert (demo.process.returncode, errors) == (0, "")

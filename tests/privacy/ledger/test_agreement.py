@@ -4,10 +4,10 @@ import pytest
 from tests.privacy.ledger.ledgers import DATA, TEACHER, make_id
 
 from dppp.errors import InputError, UncertifiedError
-from dppp.privacy.accounting import Spending, account, total_delta
+from dppp.privacy.accounting import Spending, account
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
-from dppp.privacy.ledger.agreement import AgreedTask, Agreement, needed_delta
+from dppp.privacy.ledger.agreement import AgreedTask, Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
 
@@ -27,13 +27,12 @@ def test_one_task_costs_what_its_certificate_promises(certificate: Certificate) 
 
 
 def test_tasks_fixed_together_cost_their_composition(certificate: Certificate) -> None:
-    tasks = [AgreedTask.certified_by(certificate, task_id=make_id(name)) for name in "ab"]
-    agreement = Agreement.on_several(tasks, delta=1e-6)
-    spending = Spending(noise=certificate.noise, queries=200)
-    assert agreement.epsilon == pytest.approx(account([spending], 1e-6), rel=1e-6)
-    assert agreement.epsilon < 1.6, "two tasks of ε = 1 would be 2 one after the other"
-    assert total_delta([spending], agreement.epsilon) <= 1e-6
-    assert needed_delta(agreement.tasks, agreement.epsilon) <= 1e-6
+    tasks = tuple(AgreedTask.certified_by(certificate, task_id=make_id(name)) for name in "ab")
+    composed = account([Spending(noise=certificate.noise, queries=200)], 1e-6)
+    assert composed < 1.6, "two tasks of ε = 1 would be 2 one after the other"
+    Agreement(tasks=tasks, epsilon=composed * (1 + 1e-6), delta=1e-6)
+    with pytest.raises(UncertifiedError, match="more than"):
+        Agreement(tasks=tasks, epsilon=composed * (1 - 1e-6), delta=1e-6)
 
 
 def test_an_agreement_that_states_too_little_is_refused(certificate: Certificate) -> None:

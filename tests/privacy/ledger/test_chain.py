@@ -1,6 +1,7 @@
 """The chain: a changed, missing, added or reordered entry is found and named."""
 
 import itertools
+import json
 from dataclasses import replace
 
 import pytest
@@ -158,4 +159,14 @@ def test_the_first_hash_is_a_fixed_vector() -> None:
     assert ENTRIES[0].payload == b'{"format":1,"teacher":"hospital-7"}'
     assert entry_hash(BEGINNING.hash, 0, "opening", ENTRIES[0].payload).hex() == (
         "128e16599baa670905f34bb485931408355f3188193c5cf524df113cf3fb76ae"
+    )
+
+
+def test_the_first_attempt_has_the_bytes_that_it_had_when_there_was_only_one() -> None:
+    """Calculated before there were attempts: such ledgers still open."""
+    endorsement, answer = (json.loads(entry.payload) for entry in ENTRIES[-2:])
+    assert sorted(endorsement) == ["batch_id", "endorsement", "list_hash"]
+    assert sorted(answer) == ["answer", "batch_id", "list_hash"]
+    assert ENTRIES[-1].hash.hex() == (
+        "4496387c509b444be3bd746b60108af3305217445aa8862d63c86adbddae64a3"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.privacy.ledger.ledgers import DATA, TEACHER, agree, answer, make_id, make_ids
 
-from dppp.errors import LedgerDamaged, QueriesExhausted, QueryReused, SecondList
+from dppp.errors import AnswerGiven, LedgerDamaged, QueriesExhausted, QueryReused, SecondList
 from dppp.privacy.ledger.chain import Entry, chain_record
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import Digest, EndorsedList, decode_record, encode_record
@@ -100,6 +100,25 @@ def test_a_batch_that_it_opened_is_never_endorsed_or_answered_again(
             with pytest.raises(SecondList):
                 find(OPENED, listed)
         assert ledger.head == OLD[-1][0].head
+
+
+def test_a_batch_that_it_opened_is_not_withdrawn_redone_or_refunded(
+    old: Ledger, store: LedgerStore
+) -> None:
+    """Its shares left, so what it cost is spent."""
+    for ledger in (old, Ledger.open(store)):
+        with pytest.raises(AnswerGiven):
+            ledger.record_withdrawal(OPENED, 1, b"never")
+        with pytest.raises(AnswerGiven):
+            ledger.record_retry(OPENED, 2, b"x", evidence=LIST)
+        with pytest.raises(AnswerGiven):
+            ledger.record_refund(OPENED, evidence=LIST)
+        assert ledger.head == OLD[-1][0].head
+
+
+def test_a_batch_that_it_did_not_open_can_be_refunded(old: Ledger) -> None:
+    old.record_refund(UNOPENED, evidence=LIST)
+    assert old.summary().data[0].tasks[0].answered == 3
 
 
 def test_the_refusal_does_not_call_the_same_list_another_one(old: Ledger) -> None:

@@ -23,6 +23,17 @@ from dppp.privacy.ledger.store import MemoryStore
 
 SOME = Budget(epsilon_units=1, delta_units=1)
 
+_DIGEST = {"size": 1, "sha256": "00" * 32}
+OF_A_LIST = {"batch_id": "00", "list_hash": "00", "endorsement": _DIGEST, "answer": _DIGEST}
+OF_A_BATCH = {
+    "batch_id": "00",
+    "attempt": 2,
+    "message": _DIGEST,
+    "ballot": _DIGEST,
+    "evidence": "00" * 32,
+}
+"""All that any record of a list, or of an attempt's end, has."""
+
 
 def reserved(**changes: Any) -> ReservedTask:
     fields = {"task_id": make_id("task"), "queries": 1, "classes": 2, "noise": "{}"}
@@ -73,6 +84,8 @@ def test_a_record_that_cannot_be_meant_cannot_be_made(
         ("gift", b"{}", "kind 'gift' is unknown"),
         ("opening", canonical_json({"format": 2, "teacher": "x"}), "format 2 is not 1"),
         ("opening", b"[" * 100_000, "nested without end"),
+        ("endorsement", canonical_json({**OF_A_LIST, "attempt": 1}), "names the first attempt"),
+        ("answer", canonical_json({**OF_A_LIST, "attempt": True}), "names the first attempt"),
     ],
 )
 def test_a_payload_of_no_known_kind_is_not_guessed_at(
@@ -116,6 +129,16 @@ def test_a_chain_made_by_hand_is_a_ledger() -> None:
         ([OPENING, spoilt(CAP, epsilon_units=0)], "allows nothing"),
         ([OPENING, spoilt(CAP, delta_units=-1)], "delta_units must be"),
         ([OPENING, ("cap", b"[" * 100_000)], "nested without end"),
+        ([OPENING, ("endorsement", b"[]")], "breaks the rules"),
+        ([OPENING, ("answer", canonical_json({**OF_A_LIST, "attempt": None}))], "attempt must be"),
+        ([OPENING, ("withdrawal", canonical_json({**OF_A_BATCH, "attempt": 0}))], "attempt must"),
+        ([OPENING, ("withdrawal", canonical_json({**OF_A_BATCH, "attempt": 1.0}))], "attempt must"),
+        ([OPENING, ("refund", canonical_json({**OF_A_BATCH, "evidence": "00"}))], "32 bytes"),
+        ([OPENING, ("retry", canonical_json({**OF_A_BATCH, "evidence": "00" * 31}))], "32 bytes"),
+        (
+            [OPENING, ("retry", canonical_json({**OF_A_BATCH, "attempt": 1}))],
+            "attempt 2 or",
+        ),
         ([OPENING, CAP, CAP], "repeats an earlier entry"),
         ([OPENING, OPENING], "repeats an earlier entry"),
     ],

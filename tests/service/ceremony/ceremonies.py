@@ -8,6 +8,7 @@ from tests.protocol import small
 from tests.small_federation import dealt_key
 
 from dppp.privacy.trust import Trust
+from dppp.service.ceremony.assembling import make_federation_file
 from dppp.service.ceremony.authority import LIFETIME
 from dppp.service.ceremony.coordinator import collect, init_federation
 from dppp.service.ceremony.dealing import DealtFederation, deal_federation
@@ -34,6 +35,7 @@ def terms(**other: object) -> Terms:
         "delta": 1e-4,
         "queries": 40,
         "noise": "skellam",
+        "cryptosystem": "paillier",
     }
     return make_terms(**{**usual, **other})
 
@@ -56,19 +58,27 @@ class Ceremony:
         return (self.root / "dealt" / self.dealt.share_files[index - 1]).read_bytes()
 
     def set_up(self, name: str, **options: object) -> SetUp:
-        share = self.share(TEACHERS.index(name) + 1) if name in TEACHERS else None
+        is_dealt = bool(self.dealt.share_files) and name in TEACHERS
+        share = self.share(TEACHERS.index(name) + 1) if is_dealt else None
         given: dict[str, object] = {"share": share, "ledger": LEDGER, **options}
         return set_up(self.home(name), self.federation, self.federation.hash, **given)  # type: ignore[arg-type]
 
 
 def join_all(root: Path, **other_terms: object) -> None:
-    """Up to where the key can be dealt."""
+    """Up to where the key can be dealt, or the federation file made."""
     init_federation(root / "coordinator", terms(**other_terms))
     requests = [make_home(root / name, name=name) for name in reversed(TEACHERS)]
     requests.append(make_home(root / AGGREGATOR, name=AGGREGATOR, role=Role.AGGREGATOR))
     hosts = ("localhost", "127.0.0.1")
     requests.append(make_home(root / BROKER, name=BROKER, role=Role.BROKER, hosts=hosts))
     collect(root / "coordinator", requests)
+
+
+def hold_masked(root: Path, **other_terms: object) -> Ceremony:
+    """The same under masks: nothing is dealt, and there is no share."""
+    join_all(root, cryptosystem="masks", **other_terms)
+    federation = make_federation_file(root / "coordinator", root / "dealt")
+    return Ceremony(root=root, dealt=DealtFederation(federation=federation, share_files=()))
 
 
 def hold(root: Path, *, lifetime: timedelta = LIFETIME, **other_terms: object) -> Ceremony:

@@ -87,6 +87,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no base64": (lambda here, _: here.update(task="!"), "not base64"),
     "no task": (lambda here, _: here.update(task="AAAA"), "not a task"),
     "no key": (lambda here, _: here.update(public_key="AAAA"), "public key"),
+    "null for a key": (lambda here, _: here.update(public_key=None), "no public key"),
     "another's key": (lambda here, there: here.update(public_key=there["x"]), "not the task's"),
     "no certificate": (lambda here, _: here.update(authority="x"), "cannot be read"),
     "another authority": (

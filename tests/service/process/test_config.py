@@ -248,8 +248,18 @@ def test_addresses_have_a_host_and_a_port() -> None:
             split_address(bad)
 
 
-def test_terms_survive_their_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "of_cryptosystem",
+    [
+        {},
+        {"labels_per_batch": 50, "epoch_seconds": 3600},
+        {"cryptosystem": "paillier"},
+        {"cryptosystem": "paillier", "modulus_bits": 3072, "s": 2},
+    ],
+)
+def test_terms_survive_their_file(of_cryptosystem: dict[str, Any], tmp_path: Path) -> None:
     terms = make_terms(
+        **of_cryptosystem,
         name='a "quoted" näme \\ 😀',
         data_id="d",
         class_names=("ja", "nein"),
@@ -261,6 +271,8 @@ def test_terms_survive_their_file(tmp_path: Path) -> None:
     )
     (tmp_path / "terms.toml").write_text(terms.to_toml(), encoding="utf-8")
     assert read_terms(tmp_path) == terms
+    said = of_cryptosystem.get("cryptosystem", "masks")
+    assert f'cryptosystem = "{said}"' in terms.to_toml()
 
 
 @pytest.mark.parametrize(
@@ -274,8 +286,15 @@ def test_terms_survive_their_file(tmp_path: Path) -> None:
         ({"delta": 1.0}, "less than 1"),
         ({"queries": 0}, "queries"),
         ({"noise": "laplace"}, "noise"),
-        ({"s": 9}, "s is 9"),
-        ({"modulus_bits": 512}, "modulus"),
+        ({"s": 9, "cryptosystem": "paillier"}, "s is 9"),
+        ({"modulus_bits": 512, "cryptosystem": "paillier"}, "modulus"),
+        ({"s": 1}, "masks has no s"),
+        ({"modulus_bits": 2048}, "masks has no modulus_bits"),
+        ({"epoch_seconds": 3600, "cryptosystem": "paillier"}, "paillier has no epoch_seconds"),
+        ({"labels_per_batch": 5, "cryptosystem": "paillier"}, "paillier has no labels_per_batch"),
+        ({"epoch_seconds": 59}, "epoch_seconds"),
+        ({"labels_per_batch": 0}, "labels_per_batch"),
+        ({"cryptosystem": "rot13"}, "cryptosystem"),
         ({"colluders": -1}, "colluders"),
         ({"more": 1}, "not known"),
     ],

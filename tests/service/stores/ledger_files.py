@@ -32,7 +32,7 @@ class LedgerFiles:
 def make_files(
     folder: Path, *, kind: str = "sqlite", location: Location | None = None, queries: int = 5_000
 ) -> LedgerFiles:
-    """A ledger with one accepted task of so many queries."""
+    """A ledger with one accepted task of `queries` queries."""
     (folder / "other disk").mkdir(parents=True)
     location = location or new_location(kind, folder)
     files = LedgerFiles(location=location, head_path=folder / "other disk" / "head.json")

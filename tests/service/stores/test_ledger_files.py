@@ -124,7 +124,7 @@ def test_no_flipped_bit_of_the_file_changes_what_the_ledger_says(path: Path) -> 
 
 def test_damage_that_only_sqlite_can_see_is_said_in_one_line(path: Path) -> None:
     whole = bytearray(path.read_bytes())
-    whole[36:40] = (1).to_bytes(4, "big")  # so many unused pages, and there is none
+    whole[36:40] = (1).to_bytes(4, "big")  # one unused page, and there is none
     path.write_bytes(whole)
     with inspect_ledger(path) as (ledger, store):
         ledger.check()

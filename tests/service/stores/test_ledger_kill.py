@@ -17,9 +17,10 @@ import pytest
 from tests.left_out import need_program
 from tests.privacy.ledger.ledgers import STORES
 from tests.service.stores.ledger_files import LedgerFiles, make_files
-from tests.service.stores.ledger_process import answer, batch_id, find, list_hash
+from tests.service.stores.ledger_process import WITHDRAWER, answer, batch_id, find, list_hash
 
-from dppp.errors import SecondList
+from dppp.errors import AnswerGiven, SecondList, Withdrawn
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.service.stores.ledgers import open_ledger
 
 OTHER_LIST = list_hash(-1)
@@ -37,6 +38,17 @@ def assert_nothing_was_lost(files: LedgerFiles, said: list[str]) -> None:
             if what != "ballot":
                 with pytest.raises(SecondList):
                     ledger.record_endorsement(batch_id(int(number)), OTHER_LIST, b"x")
+            assert_other_end_is_refused(ledger, what, int(number))
+
+
+def assert_other_end_is_refused(ledger: Ledger, what: str, number: int) -> None:
+    """Who has answered never withdraws, and who has withdrawn never answers."""
+    if what == "answer":
+        with pytest.raises(AnswerGiven):
+            ledger.record_withdrawal(batch_id(number), 1, b"never")
+    if what == "withdrawal":
+        with pytest.raises(Withdrawn):
+            ledger.record_answer(batch_id(number), list_hash(number), b"x")
 
 
 @pytest.mark.parametrize("kind", STORES[1:])
@@ -45,7 +57,8 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_sent(kind: str, tmp_pat
     moments = random.Random(20261115)  # noqa: S311 - a test's seed
     said: list[str] = []
     for run in range(RANDOM_KILLS[kind]):
-        process = files.start(files.command(name="a", first=1000 * run, count=1000, size=20_000))
+        name = WITHDRAWER if run % 2 else "a"
+        process = files.start(files.command(name=name, first=1000 * run, count=1000, size=20_000))
         assert process.stdout is not None
         heard = [process.stdout.readline().strip() for _ in range(moments.randrange(1, 40))]
         process.send_signal(signal.SIGKILL)

@@ -2,18 +2,38 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.privacy.ledger.ledgers import DATA, STORES, TEACHER, agree, answer, empty_store, make_id
 from tests.service.stores.ledger_files import make_files
+from tests.service.stores.ledger_process import WITHDRAWER, find
 
-from dppp.errors import ListNotEndorsed, QueriesExhausted, SecondList
+from dppp.errors import (
+    AnswerGiven,
+    AttemptOver,
+    BatchRefunded,
+    ListNotEndorsed,
+    QueriesExhausted,
+    Refusal,
+    SecondList,
+    Withdrawn,
+)
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.service.stores.ledgers import open_ledger
 
 THREADS = 32
+ROUNDS = {"memory": 300, "sqlite": 100, "postgres": 30}
+
+EVIDENCE = make_id("withdrawals of t teachers")
+ENDS: dict[type[Refusal], Callable[[Ledger, bytes], object]] = {
+    Withdrawn: lambda ledger, batch: ledger.record_withdrawal(batch, 1, b"never"),
+    AttemptOver: lambda ledger, batch: ledger.record_retry(batch, 2, b"new", evidence=EVIDENCE),
+    BatchRefunded: lambda ledger, batch: ledger.record_refund(batch, evidence=EVIDENCE),
+}
+"""What rules an answer out, by the refusal of the answer."""
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -120,3 +140,58 @@ def test_of_many_lists_that_race_for_a_batch_one_is_endorsed_and_answered(
             served = set(pool.map(serve, range(200)))
         assert len(served - {None}) == 1
         assert ledgers[0].check().index == 5
+
+
+@pytest.mark.parametrize("refusal", ENDS)
+@pytest.mark.parametrize("kind", STORES)
+def test_of_an_answer_and_what_rules_it_out_exactly_one_is_kept(
+    kind: str, refusal: type[Refusal], tmp_path: Path
+) -> None:
+    with empty_store(kind, tmp_path) as store:
+        ledgers = [Ledger.create(store, teacher=TEACHER), Ledger.open(store)]
+        ledgers[0].fix_cap(DATA, epsilon=1, delta=1e-6)
+        ledgers[0].accept(DATA, agree("first", queries=900))
+        start = threading.Barrier(2)
+
+        def race(ledger: Ledger, give: Callable[[Ledger, bytes], object], batch: bytes) -> str:
+            start.wait()
+            try:
+                give(ledger, batch)
+            except (AnswerGiven, refusal) as error:
+                return type(error).__name__
+            return "kept"
+
+        outcomes = {("kept", "AnswerGiven"), (refusal.__name__, "kept")}
+        with ThreadPoolExecutor(2) as pool:
+            for number in range(ROUNDS[kind]):
+                answer(ledgers[number % 2], str(number))
+                batch = make_id("batch", str(number))
+                ledgers[0].record_endorsement(batch, make_id("list"), b"endorsement")
+                answering = pool.submit(race, ledgers[0], open_list, batch)
+                ending = pool.submit(race, ledgers[1], ENDS[refusal], batch)
+                assert (answering.result(), ending.result()) in outcomes
+        assert ledgers[0].check().index == 2 + 3 * ROUNDS[kind]
+
+
+def open_list(ledger: Ledger, batch: bytes) -> bytes:
+    return ledger.record_answer(batch, make_id("list"), b"answer")
+
+
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_of_processes_that_answer_and_withdraw_one_is_heard_for_each_batch(
+    kind: str, tmp_path: Path
+) -> None:
+    files = make_files(tmp_path, kind=kind, queries=100)
+    names = ("a", WITHDRAWER)
+    commands = [files.command(name=name, first=0, count=50, size=3_000) for name in names]
+    processes = [files.start(command) for command in commands]
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 2, outputs
+    said = [line.split() for out, _ in outputs for line in out.splitlines()]
+    with open_ledger(files.location, head_path=files.head_path) as ledger:
+        for number in range(50):
+            ends = {what for what, of, _ in said if of == str(number)} - {"ballot", "endorsement"}
+            assert ends in ({"answer", "refused-withdrawal"}, {"withdrawal", "refused-answer"})
+            is_withdrawn = "withdrawal" in ends
+            assert (find(ledger, "withdrawal", number) is not None) is is_withdrawn
+        assert ledger.check().index == 2 + 3 * 50

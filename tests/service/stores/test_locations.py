@@ -79,6 +79,6 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        MissingExtraError, match=r"SQLAlchemy and psycopg.*\nhint: .*dppp\[service\]"
+        MissingExtraError, match=r"SQLAlchemy and psycopg.*\nhint: .*pip install .*\[service\]"
     ):
         require_url(URL)

@@ -130,7 +130,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
     module: str, load: Callable[[], object], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf"{module}\nhint: .*dppp\[{extra}\]"):
+    with pytest.raises(MissingExtraError, match=rf"{module}\nhint: .*pip install .*\[{extra}\]"):
         load()
 
 

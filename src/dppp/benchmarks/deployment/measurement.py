@@ -107,6 +107,7 @@ def _make(folder: Path, load: Load, key: DealtKey) -> LocalFederation:
         delta=1e-5,
         queries=_WARMING_UP + load.singles + load.labels,
         noise="skellam",
+        cryptosystem="paillier",
         modulus_bits=load.modulus_bits,
         s=load.s,
     )

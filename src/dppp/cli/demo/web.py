@@ -103,9 +103,7 @@ def _learn(show: Show, data: str) -> "tuple[Records, list[Any], list[list[float]
     try:
         from dppp.learning.examples import local_models  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "this needs scikit-learn", hint="install it with: pip install 'dppp[learning,service]'"
-        ) from error
+        raise MissingExtraError("this needs scikit-learn", extra="learning,service") from error
     is_image = data == "digits"
     records = local_models.digits() if is_image else local_models.breast_cancer()
     make_model: Callable[[], Any] = (

@@ -40,9 +40,7 @@ def _mnist(folder: Path | None) -> StoredVotes:
             mnist_votes,
         )
     except ImportError as error:
-        raise MissingExtraError(
-            "the MNIST teachers need torch", hint="install it with: pip install 'dppp[torch]'"
-        ) from error
+        raise MissingExtraError("the MNIST teachers need torch", extra="torch") from error
     from dppp.experiments.datasets.mnist import load_mnist  # noqa: PLC0415
 
     recipe = TeacherRecipe(epochs=8)

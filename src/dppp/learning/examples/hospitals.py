@@ -105,7 +105,7 @@ def _compare(hospitals: Hospitals, patients: int, *, private: float) -> Accuraci
 def expected_accuracy(hospitals: Hospitals, noise: Noise) -> float:
     """How often a label of a patient held out is right if every hospital adds its share of noise.
 
-    Computed from votes in the clear: only where, as here, the records are no secret.
+    Computed from votes in the clear: only where, as here, the records are not secret.
     """
     tally_noise = noise.of_teachers(len(hospitals.models))
     return accuracy_of(_races(hospitals, len(hospitals.patients)), tally_noise)

@@ -20,22 +20,22 @@ _LIMB_BITS = 32
 _ROUNDS = 30
 
 
-def safe_prime(bits: int, random_bytes: RandomSource) -> mpz:
+def safe_prime(bits: int, randomness: RandomSource) -> mpz:
     """A random safe prime of exactly `bits` bits with its two top bits set."""
     while True:
-        start = _random_start(bits - 1, random_bytes)
+        start = _random_start(bits - 1, randomness)
         for place in _survivors(start):
             half = start + 6 * int(place)
             if half.bit_length() == bits - 1 and _is_safe(half):
                 return 2 * half + 1
 
 
-def _random_start(bits: int, random_bytes: RandomSource) -> mpz:
+def _random_start(bits: int, randomness: RandomSource) -> mpz:
     """A random integer of `bits` bits, two top bits set, that is 5 modulo 6.
 
     p′ must be odd, and 2 modulo 3 because otherwise 3 divides p′ or 2p′ + 1.
     """
-    start = random_bits(bits, random_bytes) | (mpz(3) << (bits - 2))
+    start = random_bits(bits, randomness) | (mpz(3) << (bits - 2))
     return start - start % 6 + 5
 
 

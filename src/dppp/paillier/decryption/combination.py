@@ -76,7 +76,7 @@ def find_wrong_shares(
     public: PublicKey,
     right: Sequence[DecryptionShares],
     others: Sequence[DecryptionShares],
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> tuple[int, ...]:
     """Who of the others sent shares that t right ones contradict; no proof is needed for it.
 
@@ -85,7 +85,7 @@ def find_wrong_shares(
     ciphertexts at once, with random weights, among squares: nothing here is up to sign.
     """
     modulus = public.share_modulus
-    weights = [random_bits(_WEIGHT_BITS, random_bytes) for _ in right[0].elements]
+    weights = [random_bits(_WEIGHT_BITS, randomness) for _ in right[0].elements]
 
     def weighted(share: DecryptionShares) -> mpz:
         product = multiply_powers(share.elements, weights, modulus)

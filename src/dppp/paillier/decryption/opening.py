@@ -61,14 +61,14 @@ def verify_openings(
     public: PublicKey,
     ciphertexts: Sequence[Ciphertext],
     openings: Sequence[Opening],
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> None:
     """The same for many at once: one equation with random weights that the checker draws.
 
     A false plaintext passes with probability 2^-128 (docs/protocol.md, section 6).
     """
     _check_parts(public, ciphertexts, openings)
-    weights = [random_bits(_BATCH_BITS, random_bytes) for _ in openings]
+    weights = [random_bits(_BATCH_BITS, randomness) for _ in openings]
     if not _holds(public, ciphertexts, openings, weights):
         for ciphertext, opening in zip(ciphertexts, openings, strict=True):
             verify_opening(public, ciphertext, opening)

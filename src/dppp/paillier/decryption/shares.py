@@ -24,7 +24,7 @@ from dppp.paillier.keys import (
     KeyId,
     KeyShare,
     PublicKey,
-    check_belongs,
+    require_share_of,
 )
 
 _TAG = b"dppp decryption shares 2\n"
@@ -76,7 +76,7 @@ def make_decryption_shares(
     part. The key is safe whatever they are, but whoever gets t shares of one can read it.
     """
     check_ciphertexts(public, ciphertexts)
-    check_belongs(public, key_share)
+    require_share_of(public, key_share)
     # One power with the whole exponent: as cheap as two, and cheaper than a public one first.
     modulus, exponent = public.share_modulus, 2 * public.factorial * key_share.exponent
     elements = map_over_cores(

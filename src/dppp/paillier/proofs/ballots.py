@@ -85,13 +85,13 @@ def prove_ballot(
     blindings: Sequence[Blinding],
     *,
     context: bytes,
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> BallotProof:
     """The teacher's proof that it knows the blindings, and so the plaintexts, of its ballot."""
     if not ciphertexts or len(ciphertexts) != len(blindings):
         raise InputError("a ballot needs one blinding for each of its ciphertexts")
     modulus = public.modulus
-    mask = _draw_mask(public, blindings, random_bytes)
+    mask = _draw_mask(public, blindings, randomness)
     commitment = _raise_root(public, mask)
     challenges = _challenges(public, ciphertexts, context, commitment)
     exponent = sum(
@@ -118,7 +118,7 @@ def verify_ballot(public: PublicKey, ballot: ProvenBallot) -> None:
 def verify_ballots(
     public: PublicKey,
     ballots: Sequence[ProvenBallot],
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> None:
     """Check many ballots by one equation; if it fails, halve until the culprits are named."""
     claims, culprits = [], []
@@ -127,7 +127,7 @@ def verify_ballots(
             claims.append(_Claim.of(public, ballot))
         except ProofError:
             culprits.append(ballot.index)
-    culprits += _false_claims(public, claims, random_bytes)
+    culprits += _false_claims(public, claims, randomness)
     if culprits:
         named = ", ".join(str(index) for index in sorted(culprits))
         raise ProofError(
@@ -168,16 +168,16 @@ class _Claim:
 
 
 def _false_claims(
-    public: PublicKey, claims: Sequence[_Claim], random_bytes: RandomSource
+    public: PublicKey, claims: Sequence[_Claim], randomness: RandomSource
 ) -> list[int]:
-    weights = [random_bits(BATCH_BITS, random_bytes) for _ in claims]
+    weights = [random_bits(BATCH_BITS, randomness) for _ in claims]
     if not claims or _holds(public, claims, weights):
         return []
     if len(claims) == 1:
         return [claims[0].index]
     middle = len(claims) // 2
     halves = (claims[:middle], claims[middle:])
-    return [index for half in halves for index in _false_claims(public, half, random_bytes)]
+    return [index for half in halves for index in _false_claims(public, half, randomness)]
 
 
 def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) -> bool:
@@ -200,15 +200,15 @@ def _holds(public: PublicKey, claims: Sequence[_Claim], weights: Sequence[mpz]) 
 
 
 def _draw_mask(
-    public: PublicKey, blindings: Sequence[Blinding], random_bytes: RandomSource
+    public: PublicKey, blindings: Sequence[Blinding], randomness: RandomSource
 ) -> Blinding:
     """A root that hides Π r_j^e_j: uniform if any root is of full length, h^w otherwise."""
     if any(blinding.root != 1 for blinding in blindings):
-        root = random_unit(public.modulus, random_bytes)
+        root = random_unit(public.modulus, randomness)
     else:
         root = mpz(1)
     longest = public.modulus_bits // 2 + CHALLENGE_BITS + len(blindings).bit_length()
-    exponent = random_bits(longest + MASK_BITS, random_bytes)
+    exponent = random_bits(longest + MASK_BITS, randomness)
     return Blinding(exponent=exponent, root=root, factor=mpz(1), shift=mpz(0))
 
 

@@ -22,7 +22,7 @@ from dppp.paillier.arithmetic.multiexp import multiply_powers
 from dppp.paillier.decryption.shares import DecryptionShares
 from dppp.paillier.encoding import Reader, byte_length
 from dppp.paillier.encryption import Ciphertext, check_ciphertexts, write_ciphertexts
-from dppp.paillier.keys import KeyShare, PublicKey, check_belongs
+from dppp.paillier.keys import KeyShare, PublicKey, require_share_of
 from dppp.paillier.proofs.challenges import (
     CHALLENGE_BITS,
     CHALLENGE_BYTES,
@@ -74,12 +74,12 @@ def prove_shares(
     shares: DecryptionShares,
     *,
     context: bytes,
-    random_bytes: RandomSource = system_randomness,
+    randomness: RandomSource = system_randomness,
 ) -> ShareProof:
     """The teacher's proof that its shares were made with its share of the key."""
-    check_belongs(public, key_share)
+    require_share_of(public, key_share)
     statement = _Statement.of(public, ciphertexts, shares, context)
-    mask = random_bits(_mask_bits(public), random_bytes)
+    mask = random_bits(_mask_bits(public), randomness)
     modulus = public.share_modulus
     commitments = [
         power_secret(base, mask, modulus) for base in (public.verification_base, statement.base)

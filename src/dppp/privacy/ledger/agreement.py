@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dppp.errors import InputError, UncertifiedError
-from dppp.privacy.accounting import Spending, account, total_delta
+from dppp.privacy.accounting import Spending, total_delta
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.records import Reservation, ReservedTask, canonical_json
 from dppp.privacy.noise import Noise, noise_to_parameters
 from dppp.privacy.sampling import sampling_delta
 from dppp.whole_numbers import keep_whole
-
-_SAMPLING_RESERVE = 2.0**-40
-"""Part of δ that `joint_epsilon` leaves for sampling, which is far smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +69,6 @@ class Agreement:
         task = AgreedTask.certified_by(certificate, task_id=task_id)
         promise = certificate.promise
         return cls(tasks=(task,), epsilon=promise.epsilon, delta=promise.delta)
-
-    @classmethod
-    def on_several(cls, tasks: Sequence[AgreedTask], *, delta: float) -> "Agreement":
-        """Tasks fixed together, at the smallest ε that this joint δ allows."""
-        spendings = [Spending(noise=task.noise, queries=task.queries) for task in tasks]
-        epsilon = account(spendings, delta * (1 - _SAMPLING_RESERVE))
-        return cls(tasks=tuple(tasks), epsilon=epsilon, delta=delta)
 
     def reservation(self, data_id: str) -> Reservation:
         """What the ledger writes down."""

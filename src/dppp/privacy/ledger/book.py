@@ -238,8 +238,8 @@ class Book:
             )
         if queries > account.left:
             raise QueriesExhausted(
-                f"the batch holds {queries} queries, but task {short(task_id)} has {account.left} "
-                f"left of {account.task.queries}",
+                f"the batch holds {queries} {'query' if queries == 1 else 'queries'}, but task "
+                f"{short(task_id)} has {account.left} left of {account.task.queries}",
                 hint="send a smaller batch or agree on a new task",
             )
 

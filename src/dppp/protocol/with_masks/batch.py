@@ -6,11 +6,12 @@
                  └─redo── DISPUTE (blaming.py) ─────────────────► ABORTED
 
 Before anybody answered, a list that does not open is withdrawn by t teachers and redone without
-those at fault, at no new charge; or its charge is given back. Whoever is at fault counts as one
-who dropped out, so a redo needs N - D others.
+those at fault and those who were silent, at no new charge; or its charge is given back. They count
+as dropouts, so a redo needs N - D others. Whoever is proved to have broken a rule is blamed, and
+whoever was silent is named as missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -80,13 +81,13 @@ from dppp.protocol.with_masks.messages import (
     ShownRoot,
     ShownRows,
     Withdrawal,
-    votes_seed,
 )
 from dppp.protocol.with_masks.rosters import Rosters
 from dppp.protocol.with_masks.verification import (
     MaskedRun,
     list_hash_of,
     read_masked_ballot,
+    require_masked_ballot,
     write_sums,
 )
 
@@ -123,6 +124,7 @@ class MaskBatch(Batch):
         self._counts = len(self.query_ids) * len(task.class_names)
         self._epoch: int | None = None
         self._keys_since: int | None = None
+        self._missing: set[int] = set()
         self._begin_attempt()
 
     def _begin_attempt(self) -> None:
@@ -138,6 +140,8 @@ class MaskBatch(Batch):
         self._answers: dict[int, list[bytes]] = {}
         self._blaming: Blaming | None = None
         self._needs_signatures: set[int] = set()
+        self._mute: set[int] = set()
+        self._is_restored = False
 
     @property
     def status(self) -> BatchStatus:
@@ -191,6 +195,8 @@ class MaskBatch(Batch):
 
     def messages(self, teacher: int, step: Step) -> tuple[bytes, ...]:
         """The roster comes before the first request that needs it."""
+        if step is Step.COMPLAINT:
+            return self._blame().messages(teacher, step)
         asked = self.message(teacher, step)
         if step is Step.BALLOT and self._rosters.must_send(self._of_run.roster, teacher):
             return (encode(self._of_run.roster), asked)
@@ -201,11 +207,11 @@ class MaskBatch(Batch):
         if step is Step.KEY:
             return (self.message(teacher, step),)
         before = [encode(self._of_run.roster)]
-        if step not in (Step.BALLOT, Step.ENDORSEMENT):
+        if step not in (Step.BALLOT, Step.ENDORSEMENT) and self._statement is not None:
             before.append(self._delivered_to(teacher))
         if step is Step.ANSWER:
             self._needs_signatures.add(teacher)
-        return (*before, self.message(teacher, step))
+        return (*before, *self.messages(teacher, step))
 
     def take(self, kind: str, teacher: int, data: bytes, *, now: int) -> None:
         """Take a message that the channel says is from this teacher."""
@@ -224,6 +230,7 @@ class MaskBatch(Batch):
     def advance(self, store: StoredBatches, *, now: int) -> None:
         """Make the transitions whose time has come."""
         self._follow_clock_back(now)
+        self._judge(now)
         if self.stage is Stage.BALLOTS and self._cast is None:
             self._advance_keys(store, now)
         if self.stage is Stage.BALLOTS and self._cast is not None:
@@ -241,6 +248,7 @@ class MaskBatch(Batch):
             self.attempt += 1
         stored = store.attempt(self.batch_id, self.attempt)
         if stored is None:
+            self._advance_keys(store, now)
             return
         cast = decode(stored, CastRequest)
         roster = store.roster(cast.roster_hash)
@@ -252,20 +260,33 @@ class MaskBatch(Batch):
         ballot_list = store.ballot_list(self.batch_id, attempt=self.attempt)
         if ballot_list is not None:
             self._endorse_with(ballot_list, now)
+            self._is_restored = True
 
     def farewell(self) -> tuple[Send, ...]:
-        """Where t teachers withdrew, the others hear that the charge is given back."""
-        is_withdrawn = self._blaming is not None and self._blaming.is_withdrawn
-        if self._blaming is None or not is_withdrawn or self.stage is Stage.RELEASED:
-            return ()
+        """Whose ballot t withdrawals keep from ever being opened: its charge is given back.
+
+        That is everybody where the batch ends withdrawn, and whoever was left behind in the attempt
+        before the last.
+        """
+        sends: tuple[Send, ...] = ()
+        if self._cast is not None and self._cast.withdrawals:
+            left_behind = set(self._everybody) - set(self._ballots)
+            sends += self._refunds(self.attempt - 1, self._cast.withdrawals, left_behind)
+        if self.stage is Stage.ABORTED and self._blaming is not None and self._blaming.is_withdrawn:
+            sends += self._refunds(self.attempt, self._blaming.withdrawals, set(self._members))
+        return sends
+
+    def _refunds(
+        self, attempt: int, withdrawals: tuple[bytes, ...], teachers: set[int]
+    ) -> tuple[Send, ...]:
         notice = RefundNotice(
             task_id=self._task.task_id,
             batch_id=self.batch_id,
-            attempt=self.attempt,
-            withdrawals=self._blaming.withdrawals,
+            attempt=attempt,
+            withdrawals=withdrawals,
         )
         data = encode(sign(notice, self._signer))
-        return tuple(Send(teacher=each, data=data) for each in self._members)
+        return tuple(Send(teacher=each, data=data) for each in sorted(teachers))
 
     @property
     def _everybody(self) -> range:
@@ -291,14 +312,14 @@ class MaskBatch(Batch):
     def _advance_keys(self, store: StoredBatches, now: int) -> None:
         if self._epoch is None:
             self._epoch = self._task.epoch_at(now)
+            self._rosters.expect(self._epoch)
         known = self._rosters.known(self._epoch) - set(self.faults)
         needed = self._task.trust.ballots_needed
         self._keys_since = min(now, self._keys_since) if self._keys_since is not None else now
         have_all = len(known) + len(self.faults) >= self._task.trust.teachers
         has_waited = now >= self._keys_since + self._patience.after_quorum
         if len(known) >= needed and (have_all or has_waited):
-            roster = self._rosters.roster(self._epoch, without=frozenset(self.faults))
-            self._begin(store, roster, (), now)
+            self._begin(store, self._rosters.roster(self._epoch, known), (), now)
         elif now >= self.request.deadline:
             self.abort(
                 f"{len(known)} teachers published a key, and {needed} are needed",
@@ -351,8 +372,8 @@ class MaskBatch(Batch):
             return  # of an attempt that is over
         self._require_signed(ballot, teacher)
         if teacher not in self._members:
-            self._refuse_other(teacher)
-        read_masked_ballot(self._of_run, data, members=len(self._members))
+            return  # it was not asked in this attempt
+        require_masked_ballot(self._of_run, ballot, members=len(self._members))
         self._ballots[teacher], self._data[teacher] = ballot, data
         self._news.append(
             BallotCounted(batch=self.batch_id, teacher=teacher, count=len(self._ballots))
@@ -360,8 +381,9 @@ class MaskBatch(Batch):
         self._note_quorum(len(self._ballots), now)
 
     def _advance_ballots(self, store: StoredBatches, now: int) -> None:
-        absent = self._task.trust.teachers - len(self._members)
-        if not self._has_waited_for_ballots(len(self._ballots) + absent, now):
+        left_out = set(self._everybody) - set(self._members)
+        not_coming = len(left_out - set(self.faults))
+        if not self._has_waited_for_ballots(len(self._ballots) + not_coming, now):
             return
         if len(self._ballots) >= self._task.trust.ballots_needed:
             unsigned = BallotList(
@@ -372,21 +394,27 @@ class MaskBatch(Batch):
             closed = sign(unsigned, self._signer)
             stored = store.put_list(self.batch_id, closed, attempt=self.attempt)
             self._endorse_with(stored, now)
-        elif now >= self.request.deadline or len(self._ballots) + len(self.faults) >= len(
-            self._members
-        ):
-            self.abort(
-                f"{len(self._ballots)} good ballots, and {self._task.trust.ballots_needed} are "
-                "needed for enough noise",
-                answered=set(self._ballots),
-            )
+        elif self._has_no_more_ballots(now):
+            self._give_up_ballots(now)
+
+    def _has_no_more_ballots(self, now: int) -> bool:
+        """All are in, or the time is over; after a restart teachers still send theirs again."""
+        has_all = set(self._members) <= set(self._ballots) | set(self.faults)
+        has_waited = now >= self._stage_since + self._patience.first_shares
+        return has_all or (now >= self.request.deadline and has_waited)
+
+    def _give_up_ballots(self, now: int) -> None:
+        """Too few ballots: those who cast one withdraw it, and get its charge back."""
+        needed = self._task.trust.ballots_needed
+        reason = f"{len(self._ballots)} good ballots, and {needed} are needed for enough noise"
+        if len(self._ballots) >= self._task.trust.threshold:
+            self._dispute(reason, now)
+        else:
+            self.abort(reason, answered=set(self._ballots))
 
     def _endorse_with(self, ballot_list: BallotList, now: int) -> None:
         """Go on with this list: the one just closed, or the one stored before a restart."""
-        members = len(self._members)
-        read = [
-            read_masked_ballot(self._of_run, each, members=members) for each in ballot_list.ballots
-        ]
+        read = self._read_list(ballot_list.ballots)
         self._ballots = {ballot.teacher: ballot for ballot in read}
         self._data = dict(zip(self._ballots, ballot_list.ballots, strict=True))
         self._statement = statement_of(
@@ -402,6 +430,14 @@ class MaskBatch(Batch):
         )[0]
         self._enter(Stage.ENDORSEMENTS, now)
         self._news.append(ListClosed(batch=self.batch_id, count=len(read)))
+
+    def _read_list(self, ballots: tuple[bytes, ...]) -> list[MaskedBallot]:
+        """The ballots of a list: checked now, unless they are the ones checked as they came."""
+        here = sorted(self._ballots)
+        if ballots == tuple(self._data[each] for each in here):
+            return [self._ballots[each] for each in here]
+        members = len(self._members)
+        return [read_masked_ballot(self._of_run, each, members=members) for each in ballots]
 
     def _delivered_to(self, teacher: int) -> bytes:
         """The list as one teacher gets it: all headers, and the rows sealed to it."""
@@ -427,7 +463,9 @@ class MaskBatch(Batch):
 
     @property
     def _objectors(self) -> set[int]:
-        return set() if self._blaming is None else self._blaming.objectors
+        """Those who objected and have not endorsed after all."""
+        objectors = set() if self._blaming is None else self._blaming.objectors
+        return objectors - set(self._endorsements)
 
     def _take_endorsement(self, teacher: int, data: bytes) -> None:
         is_time = self.stage in (Stage.ENDORSEMENTS, Stage.ANSWERS)
@@ -435,6 +473,8 @@ class MaskBatch(Batch):
             return
         message = decode(data, Endorsement)
         self._require_signed(message, teacher)
+        if message.statement.list_hash != self._said.list_hash:
+            return  # of an attempt that is over, and late
         if message.statement != self._said or teacher not in self._ballots:
             self._refuse_other(teacher)
         expected = secret_row_bytes(self._parameters) + MAC_BYTES * len(self._members)
@@ -453,30 +493,45 @@ class MaskBatch(Batch):
     def _row_of(self, message: Endorsement) -> bytes:
         return message.content[: secret_row_bytes(self._parameters)]
 
-    def _mac_for(self, message: Endorsement, teacher: int) -> bytes:
+    def _macs_for(self, said: Sequence[Endorsement], teacher: int) -> bytes:
+        """What these endorsers made for one teacher."""
         start = secret_row_bytes(self._parameters) + MAC_BYTES * self._members.index(teacher)
-        return message.content[start : start + MAC_BYTES]
+        return b"".join(each.content[start : start + MAC_BYTES] for each in said)
 
     def _advance_endorsements(self, now: int) -> None:
         needed = self._parameters.rows_needed
-        if len(self._endorsements) >= needed:
-            try:
-                sums = {each: self._row_of(said) for each, said in self._endorsements.items()}
-                secret = recover_secret(self._parameters, sums)
-                epoch = self._of_run.epoch
-                self._secret = require_fits(self._parameters, epoch, self._check_sum, secret)
-            except (OpeningFault, PaddingFault, RowsError) as fault:
-                self._dispute(message_of(fault), now, has_wrong_sum=True)
-                return
-            self._certified = tuple(sorted(self._endorsements))
-            self._enter(Stage.ANSWERS, now)
-            return
+        doubted = set() if self._blaming is None else self._blaming.doubted
+        sums = {
+            each: self._row_of(said)
+            for each, said in self._endorsements.items()
+            if each not in doubted | set(self.faults)
+        }
         possible = set(self.participants) - set(self.faults) - self._objectors
-        if len(possible) < needed:
+        if len(sums) >= needed:
+            self._certify(sums, now)
+        elif doubted:
+            return  # without its word there are too few: first the objection is settled
+        elif len(possible) < needed:
             self._dispute(f"{len(possible)} teachers can endorse, and {needed} are needed", now)
         elif now >= self._stage_since + self._patience.opening:
             reason = f"{len(self._endorsements)} endorsements of the list, and {needed} are needed"
-            self._dispute(reason, now)
+            self._dispute(reason, now, silent=possible - set(self._endorsements))
+
+    def _certify(self, sums: Mapping[int, bytes], now: int) -> None:
+        """There are enough sums of rows: the sum of the secrets, if it fits.
+
+        They are of teachers that nobody doubts: after the first answer there is no way back, so
+        none is asked for while it is in doubt whether enough will come.
+        """
+        try:
+            secret = recover_secret(self._parameters, sums)
+            epoch = self._of_run.epoch
+            self._secret = require_fits(self._parameters, epoch, self._check_sum, secret)
+        except (OpeningFault, PaddingFault, RowsError) as fault:
+            self._dispute(message_of(fault), now, has_wrong_sum=True)
+            return
+        self._certified = tuple(sorted(self._endorsements))
+        self._enter(Stage.ANSWERS, now)
 
     def _certified_for(self, teacher: int) -> bytes:
         """Who endorsed the list, as one teacher can check it, and the sum of the secrets."""
@@ -491,7 +546,7 @@ class MaskBatch(Batch):
             list_hash=self._said.list_hash,
             recipient=teacher,
             endorsers=self._certified,
-            macs=b"".join(self._mac_for(each, teacher) for each in said),
+            macs=self._macs_for(said, teacher),
             digests=b"".join(each.digest for each in short),
             signatures=b"".join(each.signature for each in short),
             check_sum=pack_bits(self._check_sum, self._parameters.modulus_bits),
@@ -505,12 +560,15 @@ class MaskBatch(Batch):
         return set(self._endorsements) - set(self._answers)
 
     def _take_answer(self, teacher: int, data: bytes) -> None:
-        if self.stage is not Stage.ANSWERS or teacher in self._answers or teacher in self.faults:
+        is_time = self.stage in (Stage.ANSWERS, Stage.DISPUTE) and self._secret is not None
+        if not is_time or teacher in self._answers or teacher in self.faults:
             return
         message = decode(data, SeedRows)
         self._require_signed(message, teacher)
-        expected = (self._task.task_id, self.batch_id, self.attempt, self._said.list_hash)
-        found = (message.task_id, message.batch_id, message.attempt, message.list_hash)
+        if message.attempt != self.attempt:
+            return  # it is over, and the answer late
+        expected = (self._task.task_id, self.batch_id, self._said.list_hash)
+        found = (message.task_id, message.batch_id, message.list_hash)
         if found != expected or teacher not in self._ballots:
             self._refuse_other(teacher)
         length = seed_row_bytes(self._parameters)
@@ -522,49 +580,65 @@ class MaskBatch(Batch):
             AnswerCounted(batch=self.batch_id, teacher=teacher, count=len(self._answers))
         )
 
-    def _advance_answers(self, now: int) -> None:
-        needed = self._parameters.rows_needed
-        usable = {each: rows for each, rows in self._answers.items() if each not in self.faults}
-        if len(usable) >= needed:
-            self._try_to_open(usable, now)
-        if self.stage is Stage.ANSWERS and now >= self._stage_since + self._patience.opening:
-            reason = f"{len(usable)} good answers, and {needed} are needed"
-            if self._blaming is not None and self._blaming.wrong_seeds:
-                self.abort(reason, answered=set(usable))  # rows of seeds are out: it stays charged
-            else:
-                self._dispute(reason, now)
+    @property
+    def _usable(self) -> dict[int, list[bytes]]:
+        """Rows of seeds as given, or as shown later; not of those who did not show them."""
+        return {each: rows for each, rows in self._answers.items() if each not in self._mute}
 
-    def _try_to_open(self, usable: Mapping[int, list[bytes]], now: int) -> None:
+    def _advance_answers(self, now: int) -> None:
+        self._try_to_open()
+        is_late = now >= self._stage_since + self._patience.opening
+        if self.stage is not Stage.ANSWERS or not is_late:
+            return
+        needed = self._parameters.rows_needed
+        reason = f"{len(self._usable)} good answers, and {needed} are needed"
+        if self._blaming is None or not self._blaming.wrong_seeds:
+            self._dispute(reason, now, silent=set(self._endorsements) - set(self._answers))
+        elif not self._blaming.is_waiting_for_seeds:
+            self.abort(reason, answered=set(self._answers))  # rows of seeds are out: it is charged
+
+    def _try_to_open(self) -> None:
+        """Release, if there are enough answers and every seed is right; else ask for the rows."""
+        if len(self._usable) < self._parameters.rows_needed:
+            return
         digests = [Header.from_bytes(each.header).seed_digest for each in self._ballots.values()]
-        seeds, wrong = recover_seeds(self._parameters, usable, digests)
+        seeds, wrong = recover_seeds(self._parameters, self._usable, digests)
         if not wrong:
             self._release(seeds)
             return
-        blaming = self._blame()
         dealers = tuple(self.participants[each] for each in wrong)
-        blaming.ask_for_seeds(dealers, tuple(sorted(usable)))
-        verdict = blaming.judge_seeds(usable, has_waited=self._has_waited_for_rows(now))
-        for culprit, reason in verdict.culprits.items():
+        self._blame().ask_for_seeds(dealers, tuple(sorted(self._usable)))
+        if self._settle_seeds():
+            self._try_to_open()
+
+    def _settle_seeds(self) -> bool:
+        """Name who is at fault for wrong seeds; whether there are better rows now."""
+        verdict = self._blame().judge_seeds(self._usable)
+        silent = dict.fromkeys(verdict.silent, "it did not show the rows of seeds that it gave")
+        for culprit, reason in (silent | verdict.culprits).items():
             self.blame(culprit, reason)
+        self._mute |= verdict.silent
+        has_better = bool(verdict.silent)
         for (teacher, dealer), row in verdict.rows.items():
-            if teacher in self._answers:
-                self._answers[teacher][self.participants.index(dealer)] = row
-        if any(dealer in verdict.culprits for dealer in dealers):
+            place = self.participants.index(dealer)
+            if teacher in self._answers and self._answers[teacher][place] != row:
+                self._answers[teacher][place] = row
+                has_better = True
+        if verdict.false_dealers:
             self.abort(
                 "a teacher dealt a seed that does not open its ballot, after others had opened "
                 "theirs",
-                answered=set(usable),
+                answered=set(self._answers),
             )
-
-    def _has_waited_for_rows(self, now: int) -> bool:
-        return now >= self._stage_since + self._patience.first_shares
+        return has_better and not verdict.false_dealers
 
     def _release(self, seeds: tuple[bytes, ...]) -> None:
         assert self._secret is not None, "nothing is answered before the sum fits"
         votes = [each.votes for each in self._ballots.values()]
         votes_sum = add_votes(self._parameters, votes, seeds, counts=self._counts)
-        seed = votes_seed(self._task.task_id, self.batch_id, self.attempt)
-        sums = open_counts(self._parameters, seed, votes_sum, self._secret, counts=self._counts)
+        sums = open_counts(
+            self._parameters, self._of_run.votes_seed, votes_sum, self._secret, counts=self._counts
+        )
         answers = make_releases(
             self._task,
             self.query_ids,
@@ -594,11 +668,16 @@ class MaskBatch(Batch):
 
     def _blame(self) -> Blaming:
         if self._blaming is None:
-            self._blaming = Blaming(self._of_run, self._signer, self._ballots)
+            self._blaming = Blaming(
+                self._of_run,
+                self._signer,
+                self._ballots,
+                patience_seconds=self._patience.opening,
+            )
         return self._blaming
 
     def _take_in_dispute(self, kind: str, teacher: int, data: bytes) -> None:
-        if self._statement is None:
+        if self._statement is None and self.stage is not Stage.DISPUTE:
             return
         message = decode(data, self.kinds[kind])
         assert isinstance(message, Objection | Complaint | Withdrawal | ShownRoot | ShownRows)
@@ -608,7 +687,19 @@ class MaskBatch(Batch):
         for culprit, reason in self._blame().take(message, data).items():
             self.blame(culprit, reason)
 
-    def _dispute(self, reason: str, now: int, *, has_wrong_sum: bool = False) -> None:
+    def _dispute(
+        self,
+        reason: str,
+        now: int,
+        *,
+        has_wrong_sum: bool = False,
+        silent: set[int] | frozenset[int] = frozenset(),
+    ) -> None:
+        """Have the attempt withdrawn. Those silent so far are left out of the next one."""
+        if silent:
+            reason += f"; without an answer in time: {', '.join(map(str, sorted(silent)))}"
+        if not self._is_restored:  # else they may have withdrawn before, and keep their word
+            self._missing |= silent
         sums = {each: self._row_of(said) for each, said in self._endorsements.items()}
         self._blame().withdraw(sums if has_wrong_sum else {}, reason)
         self._enter(Stage.DISPUTE, now)
@@ -616,27 +707,57 @@ class MaskBatch(Batch):
 
     def _advance_dispute(self, store: StoredBatches, now: int) -> None:
         blaming = self._blame()
-        has_waited = now >= self._stage_since + self._patience.first_shares
         if not blaming.is_withdrawn:
-            if now >= self._stage_since + self._patience.opening:
-                self.abort(blaming.reason, answered=set(self._endorsements))
-            return
-        for culprit, reason in blaming.judge_sums(has_waited=has_waited).items():
-            self.blame(culprit, reason)
-        if not blaming.is_settled and now < self._stage_since + self._patience.opening:
-            return
-        able = self._rosters.known(self._of_run.roster.epoch) - set(self.faults)
-        is_enough = len(able & blaming.withdrawers) >= self._task.trust.ballots_needed
-        if is_enough and now < self.request.deadline and self.attempt < MOST_ATTEMPTS:
-            self._redo(store, blaming, now)
-        else:
-            self.abort(blaming.reason, answered=set(blaming.withdrawers), is_refunded=True)
+            self._advance_unwithdrawn(now)
+        elif blaming.is_settled and self._has_waited_for_withdrawals(now):
+            self._redo_or_give_up(store, now)
 
-    def _redo(self, store: StoredBatches, blaming: Blaming, now: int) -> None:
-        withdrawals, epoch = blaming.withdrawals, self._of_run.roster.epoch
+    def _judge(self, now: int) -> None:
+        """Who is at fault by now, and who is missing."""
+        if self._blaming is None:
+            return
+        self._blaming.follow(now)
+        for culprit, reason in self._blaming.judge().items():
+            self.blame(culprit, reason)
+        self._missing |= self._blaming.missing
+
+    def _advance_unwithdrawn(self, now: int) -> None:
+        """Answers may still come and open the list, until t teachers have withdrawn."""
+        if self._secret is not None:
+            self._try_to_open()
+        if self.stage is Stage.DISPUTE and now >= self._stage_since + self._patience.opening:
+            blaming = self._blame()
+            heard = set(blaming.withdrawers) | set(self._answers)
+            self.abort(blaming.reason, answered=heard - self._missing)
+
+    @property
+    def _able(self) -> frozenset[int]:
+        """Who can take part in a next attempt: it has withdrawn, and nothing is against it."""
+        return self._blame().withdrawers - set(self.faults) - self._missing
+
+    def _has_waited_for_withdrawals(self, now: int) -> bool:
+        outstanding = set(self._ballots) - self._blame().withdrawers - set(self._answers)
+        is_enough = len(self._able) >= self._task.trust.ballots_needed
+        patience = self._patience.first_shares if is_enough else self._patience.opening
+        has_all = outstanding <= set(self.faults) | self._missing
+        return has_all or now >= self._stage_since + patience
+
+    def _redo_or_give_up(self, store: StoredBatches, now: int) -> None:
+        epoch = self._of_run.roster.epoch
+        is_enough = len(self._able) >= self._task.trust.ballots_needed
+        is_in_time = now < self.request.deadline and self._task.epoch_at(now) <= epoch + 1
+        if is_enough and is_in_time and self.attempt < MOST_ATTEMPTS:
+            self._redo(store, now)
+            return
+        blaming = self._blame()
+        heard = set(blaming.withdrawers) | set(self._answers)
+        self.abort(blaming.reason, answered=heard - self._missing, is_refunded=True)
+
+    def _redo(self, store: StoredBatches, now: int) -> None:
+        withdrawals = self._blame().withdrawals
+        roster = self._rosters.roster(self._of_run.roster.epoch, self._able)
         self._begin_attempt()
         self.attempt += 1
-        roster = self._rosters.roster(epoch, without=frozenset(self.faults))
         self._begin(store, roster, withdrawals, now)
         self._news.append(Redone(batch=self.batch_id, attempt=self.attempt))
 

@@ -9,11 +9,17 @@
                                                rows do not give its seed
 
 Everything here is signed or can be computed again, so whoever gets it comes to the same verdict.
+Only silence is not: who was asked gets a stretch of time of its own for each thing that it is
+asked, and then a word that it gave and does not back counts as false. A dealer that shows no root
+has given no such word: it is missing, and the batch goes on without it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dppp.errors import DpppError, PeerFault, message_of
 from dppp.masks.ballots import Header, seal_at
@@ -21,6 +27,7 @@ from dppp.masks.blame import (
     SealedRow,
     find_wrong_sums,
     is_other_row,
+    is_row,
     judge_complaint,
     read_shown_row,
     recompute_dealing,
@@ -30,6 +37,7 @@ from dppp.masks.dealing import Dealing
 from dppp.masks.epoch_keys import EpochKey
 from dppp.masks.opening import recover_seeds
 from dppp.masks.sealing import KEY_BYTES, Purpose, ShownSeal
+from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 from dppp.protocol.batch import Step
 from dppp.protocol.events import Disputed
 from dppp.protocol.signing import Signer, sign
@@ -57,14 +65,29 @@ class SeedVerdict:
     """Who is at fault for wrong seeds, and rows as they were sealed, by teacher and dealer."""
 
     culprits: Culprits = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
+    false_dealers: set[int] = field(default_factory=set)
     rows: dict[tuple[int, int], bytes] = field(default_factory=dict)
+
+
+def _elements(row: bytes) -> NDArray[np.uint16]:
+    return elements_from_bytes(row, len(row) // 2)
 
 
 class Blaming:
     """What is known in the disputes of one attempt at a batch."""
 
-    def __init__(self, run: MaskedRun, signer: Signer, ballots: Mapping[int, MaskedBallot]) -> None:
+    def __init__(
+        self,
+        run: MaskedRun,
+        signer: Signer,
+        ballots: Mapping[int, MaskedBallot],
+        *,
+        patience_seconds: int,
+    ) -> None:
+        """`patience_seconds`: how long a teacher has for each thing that it is asked to show."""
         self.reason = ""
+        self.missing: set[int] = set()
         self.wrong_seeds: tuple[int, ...] = ()
         self._run = run
         self._signer = signer
@@ -79,13 +102,22 @@ class Blaming:
         self._lied: Culprits = {}
         self._suspects: tuple[int, ...] | None = None
         self._cleared: set[int] = set()
+        self._is_judged = False
         self._seed_rows: dict[int, dict[int, bytes]] = {}
         self._asked_seeds_of: tuple[int, ...] = ()
+        self._patience_seconds = patience_seconds
+        self._asked_since: dict[tuple[int, Step], int] = {}
+        self._now = 0
 
     @property
     def objectors(self) -> set[int]:
         """Teachers that found seals which do not open, so that they cannot endorse."""
         return set(self._objected)
+
+    @property
+    def doubted(self) -> set[int]:
+        """Dealers of seals that are objected to, until it is settled."""
+        return {dealer for open_ in self._objections.values() for dealer, _ in open_}
 
     @property
     def withdrawals(self) -> tuple[bytes, ...]:
@@ -105,11 +137,26 @@ class Blaming:
     @property
     def is_settled(self) -> bool:
         """Whether nothing more can be found out."""
-        if any(self._objections.values()):
-            return False
-        if not self._endorsed or self._lied:
-            return True
-        return self._suspects is not None and set(self._suspects) <= self._cleared
+        return not any(self._objections.values()) and (not self._endorsed or self._is_judged)
+
+    @property
+    def is_waiting_for_seeds(self) -> bool:
+        """Whether rows of seeds are still to be shown."""
+        return any(step is Step.SEED_ROWS for _, step in self.wanted())
+
+    def follow(self, now: int) -> None:
+        """Note since when each thing is asked for, so that everybody has time to show it."""
+        self._now = now
+        self._asked_since = {
+            each: min(now, self._asked_since.get(each, now)) for each in self.wanted()
+        }
+
+    def _late(self, step: Step) -> set[int]:
+        return {
+            teacher
+            for (teacher, asked), since in self._asked_since.items()
+            if asked is step and self._now >= since + self._patience_seconds
+        }
 
     def news(self) -> Disputed:
         """That there is a dispute."""
@@ -128,15 +175,28 @@ class Blaming:
         if self._is_withdrawing:
             asked |= {(each, Step.WITHDRAWAL) for each in participants - set(self._withdrawals)}
         if self.is_withdrawn and self._endorsed:
-            silent = participants - set(self._dealings) - set(self._lied)
-            asked |= {(each, Step.ROOT) for each in silent}
-            asked |= {
-                (each, Step.SECRET_ROWS) for each in set(self._suspects or ()) - self._cleared
-            }
-        if self.wrong_seeds:
-            missing = set(self._asked_seeds_of) - set(self._seed_rows)
-            asked |= {(each, Step.SEED_ROWS) for each in missing}
+            asked |= {(each, Step.ROOT) for each in self._without_root()}
+            asked |= {(each, Step.SECRET_ROWS) for each in self._uncleared()}
+        asked |= {(each, Step.SEED_ROWS) for each in self._without_seed_rows()}
         return asked
+
+    def _without_root(self) -> set[int]:
+        return set(self._ballots) - set(self._dealings) - set(self._lied) - self.missing
+
+    def _uncleared(self) -> set[int]:
+        return set(self._suspects or ()) - self._cleared - set(self._lied)
+
+    def _without_seed_rows(self) -> set[int]:
+        wrong = set(self.wrong_seeds)
+        return {
+            each for each in self._asked_seeds_of if not wrong <= set(self._seed_rows.get(each, ()))
+        }
+
+    def messages(self, teacher: int, step: Step) -> tuple[bytes, ...]:
+        """All that a teacher is sent who is asked for this: evidence of each seal in question."""
+        if step is Step.COMPLAINT:
+            return tuple(self._evidence(*each) for each in self._objections[teacher])
+        return (self.message(teacher, step),)
 
     def message(self, teacher: int, step: Step) -> bytes:
         """What a teacher is sent who is asked for this."""
@@ -182,21 +242,28 @@ class Blaming:
                 return self._take_rows(message)
         return {}
 
-    def judge_sums(self, *, has_waited: bool) -> Culprits:
-        """Who is at fault for a sum that does not fit, as far as it is known now."""
+    def judge(self) -> Culprits:
+        """Who is at fault, as far as it is known now."""
+        return self._judge_objectors() | self._judge_sums()
+
+    def _judge_objectors(self) -> Culprits:
+        late = self._late(Step.COMPLAINT)
+        for each in late:
+            self._objections[each] = []
+        return dict.fromkeys(late, "it objected to a seal and did not show why")
+
+    def _judge_sums(self) -> Culprits:
+        """Who is at fault for a sum that does not fit: roots first, then the rows of endorsers."""
         if not self._endorsed or not self.is_withdrawn:
             return {}
-        silent = set(self._ballots) - set(self._dealings) - set(self._lied)
-        if silent and not has_waited:
+        self.missing |= self._without_root() & self._late(Step.ROOT)
+        if self._without_root():
             return {}
-        self._lied |= dict.fromkeys(silent, "it did not show the root of its dealing")
-        if self._lied:
-            return dict(self._lied)
-        if self._suspects is None:
+        if self._suspects is None and not self._lied and not self.missing:
             self._suspects = find_wrong_sums(self._dealings, self._endorsed)
-        if has_waited:
-            for each in set(self._suspects) - self._cleared:
-                self._lied[each] = "it endorsed a sum of rows that it cannot show"
+        for each in self._uncleared() & self._late(Step.SECRET_ROWS):
+            self._lied[each] = "it endorsed a sum of rows that it did not show"
+        self._is_judged = not self._uncleared()
         return dict(self._lied)
 
     def ask_for_seeds(self, dealers: Sequence[int], answerers: Sequence[int]) -> None:
@@ -204,15 +271,13 @@ class Blaming:
         self.wrong_seeds = tuple(sorted({*self.wrong_seeds, *dealers}))
         self._asked_seeds_of = tuple(sorted({*self._asked_seeds_of, *answerers}))
 
-    def judge_seeds(self, given: Mapping[int, Sequence[bytes]], *, has_waited: bool) -> SeedVerdict:
+    def judge_seeds(self, given: Mapping[int, Sequence[bytes]]) -> SeedVerdict:
         """Who gave another row than was sealed to it, or dealt rows that miss its seed."""
-        silent = set(self._asked_seeds_of) - set(self._seed_rows)
-        if silent and not has_waited:
-            return SeedVerdict()
-        verdict = SeedVerdict()
-        verdict.culprits.update(
-            dict.fromkeys(silent, "it did not show the rows of seeds that it gave")
-        )
+        silent = frozenset(self._without_seed_rows() & self._late(Step.SEED_ROWS))
+        self._asked_seeds_of = tuple(each for each in self._asked_seeds_of if each not in silent)
+        if self._without_seed_rows():
+            return SeedVerdict(silent=silent)
+        verdict = SeedVerdict(silent=silent)
         for dealer in self.wrong_seeds:
             self._judge_seed(dealer, given, verdict)
         return verdict
@@ -231,6 +296,7 @@ class Blaming:
         digest = Header.from_bytes(self._ballots[dealer].header).seed_digest
         rows = {each: [row] for each, row in shown.items()}
         if recover_seeds(self._run.task.parameters, rows, [digest])[1]:
+            verdict.false_dealers.add(dealer)
             verdict.culprits[dealer] = "it dealt rows that do not give its seed"
 
     def _take_objection(self, message: Objection) -> None:
@@ -299,7 +365,12 @@ class Blaming:
                 self._dealings[dealer], self._seal(dealer, teacher, Purpose.SECRET_ROW), shown
             )
         }
-        found = liars or {teacher: "it endorsed another sum than that of its rows"}
+        added = elements_to_bytes(
+            add_rows(np.stack([_elements(each.row) for each in rows.values()]))
+        )
+        found = liars
+        if added != self._endorsed[teacher]:
+            found = {**liars, teacher: "it endorsed another sum than that of its rows"}
         self._lied |= found
         return found
 
@@ -315,7 +386,12 @@ class Blaming:
             )
             if dealer not in self._ballots:
                 raise PeerFault("it showed a row of a stranger", culprits=(message.teacher,))
-            read_shown_row(self._seal(dealer, message.teacher, purpose), shown)
+            row = read_shown_row(self._seal(dealer, message.teacher, purpose), shown)
+            if not is_row(row):
+                raise PeerFault(
+                    f"it endorsed a list in which teacher {dealer} sealed to it what is not a row",
+                    culprits=(message.teacher,),
+                )
             found[dealer] = shown
         return found
 
@@ -324,6 +400,7 @@ class Blaming:
         place = self._members.index(recipient)
         return SealedRow(
             epoch=self._run.epoch,
+            votes_seed=self._run.votes_seed,
             dealer=dealer,
             recipient=recipient,
             purpose=purpose,

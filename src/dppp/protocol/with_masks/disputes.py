@@ -51,6 +51,7 @@ from dppp.protocol.with_masks.messages import (
     WithdrawalRequest,
     evidence_of,
     header_parts,
+    votes_seed,
 )
 
 
@@ -239,7 +240,8 @@ class Disputes:
         """Give the charge of a batch back: t teachers will never open it."""
         self.require_ours(notice, notice.task_id)
         self._require_withdrawn(notice.withdrawals, notice.batch_id, notice.attempt)
-        self._desk.ledger.record_refund(notice.batch_id, evidence=evidence_of(notice.withdrawals))
+        evidence = evidence_of(notice.withdrawals)
+        self._desk.ledger.record_refund(notice.batch_id, evidence=evidence, attempt=notice.attempt)
 
     def _withdraw(self, batch: BatchId, attempt: int) -> bytes:
         stored = self._desk.ledger.find_withdrawal(batch, attempt)
@@ -288,6 +290,7 @@ class Disputes:
         sealed = seal_at(seals, list(opened.headers).index(dealer), len(opened.headers))
         place = SealedRow(
             epoch=opened.roster.epoch,
+            votes_seed=votes_seed(self._desk.task.task_id, opened.batch_id, opened.attempt),
             dealer=dealer,
             recipient=self._desk.index,
             purpose=purpose,
@@ -335,6 +338,7 @@ class Disputes:
         header = Header.from_bytes(evidence.header)
         place = SealedRow(
             epoch=roster.epoch,
+            votes_seed=votes_seed(message.task_id, message.batch_id, message.attempt),
             dealer=evidence.dealer,
             recipient=self._desk.index,
             purpose=purpose,

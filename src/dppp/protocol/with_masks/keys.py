@@ -140,7 +140,7 @@ class KeyRing:
     def publish(self, epoch: int, *, now: int) -> bytes:
         """The public key of an epoch that is on, or just before or after its turn; stored first."""
         self._require_on(epoch, now=now)
-        self._forget(now)
+        self.forget(now)
         fresh = EpochSecret.generate(self._index, self._randomness)
         kept = self._secrets.put_once(self._task.task_id, epoch, fresh.to_bytes())
         secret = EpochSecret.from_bytes(kept)
@@ -179,7 +179,7 @@ class KeyRing:
     def roster(self, roster_hash: bytes, *, now: int | None = None) -> RosterKeys:
         """The keys of a roster that was taken before, while its epoch lasts."""
         if now is not None:
-            self._forget(now)
+            self.forget(now)
         found = self._rosters.get(roster_hash)
         if found is None:
             raise RosterUnknown("this teacher does not know the roster; send it again")
@@ -188,6 +188,14 @@ class KeyRing:
     def newest_rosters(self) -> tuple[RosterKeys, ...]:
         """The rosters that the next ballots may be cast for: the last one of the last epoch."""
         return tuple(self._rosters.values())[-1:]
+
+    def forget(self, now: int) -> None:
+        """Delete the secrets of all epochs before the last one."""
+        oldest = self._task.epoch_at(now) - 1
+        self._secrets.forget_before(self._task.task_id, oldest)
+        self._rosters = {
+            each: keys for each, keys in self._rosters.items() if keys.epoch.number >= oldest
+        }
 
     def _epoch(self, number: int) -> Epoch:
         return Epoch(task_id=self._task.task_id, number=number)
@@ -199,13 +207,6 @@ class KeyRing:
                 f"epoch {epoch} is asked for and epoch {current} is on",
                 hint="compare the clocks of this teacher and of the aggregator",
             )
-
-    def _forget(self, now: int) -> None:
-        oldest = self._task.epoch_at(now) - 1
-        self._secrets.forget_before(self._task.task_id, oldest)
-        self._rosters = {
-            each: keys for each, keys in self._rosters.items() if keys.epoch.number >= oldest
-        }
 
 
 def read_roster(task: Task, roster: Roster) -> dict[int, EpochKey]:

@@ -25,8 +25,8 @@ from dppp.errors import (
 )
 from dppp.hashing import hash_parts
 from dppp.masks.ballots import HEADER_BYTES, Header, cast
-from dppp.masks.blame import SealedRow, row_bytes
-from dppp.masks.dealing import Preparation, prepare
+from dppp.masks.blame import row_bytes
+from dppp.masks.dealing import BOUND_BYTES, Preparation, prepare, seal_contexts
 from dppp.masks.opening import require_fits, secret_from_bytes
 from dppp.masks.packing import unpack_blocks
 from dppp.masks.parameters import FIELD
@@ -61,6 +61,9 @@ from dppp.protocol.with_masks.messages import (
     votes_seed,
 )
 
+_PREPARED_AHEAD = 2
+"""Dealings that wait for the next ballots."""
+
 _MOST_LISTS = 64
 """Opened lists that are kept ready for their answers."""
 
@@ -74,6 +77,15 @@ class MaskKeys:
     def take_part(self, desk: Desk) -> "MaskSide":
         """The side that works at this desk."""
         return MaskSide(self, desk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SealsOfList:
+    """What it takes to open one seal of each dealer of a list, of either kind."""
+
+    dealers: list[int]
+    keys: list[bytes]
+    contexts: list[bytes]
 
 
 class MaskSide:
@@ -146,6 +158,11 @@ class MaskSide:
             seed_seals=body.seed_seals,
         )
         return encode(sign(unsigned, self._desk.signer))
+
+    def prepare(self, *, now: int) -> bool:
+        """Forget the secrets of epochs that are over, and deal one secret for the next ballots."""
+        self._ring.forget(now)
+        return any(self.prepare_ahead(count) for count in range(1, _PREPARED_AHEAD + 1))
 
     def prepare_ahead(self, count: int) -> int:
         """Deal secrets for the next ballots, until this many wait; how many were made.
@@ -281,8 +298,17 @@ class MaskSide:
     def _open_rows(
         self, message: DeliveredList, roster: RosterKeys, headers: dict[int, Header]
     ) -> OpenedList:
-        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, roster, headers)
-        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, roster, headers)
+        dealers = list(headers)
+        # Both kinds of row of a dealer are bound to the same: worked out once.
+        seed = votes_seed(message.task_id, message.batch_id, message.attempt)
+        bound = [(dealer, headers[dealer].to_bytes()[:BOUND_BYTES]) for dealer in dealers]
+        seals = SealsOfList(
+            dealers=dealers,
+            keys=[roster.sealing_key(dealer) for dealer in dealers],
+            contexts=seal_contexts(roster.epoch, seed, bound),
+        )
+        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, seals)
+        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, seals)
         return OpenedList(
             batch_id=message.batch_id,
             attempt=message.attempt,
@@ -295,42 +321,24 @@ class MaskSide:
             seed_rows=seed_rows.astype("<u2").tobytes(),
         )
 
-    def _open_kind(
-        self,
-        seals: bytes,
-        purpose: Purpose,
-        roster: RosterKeys,
-        headers: dict[int, Header],
-    ) -> NDArray[np.uint16]:
+    def _open_kind(self, seals: bytes, purpose: Purpose, of: SealsOfList) -> NDArray[np.uint16]:
         """The rows of one kind, of all dealers; which dealers' do not open is in the exception."""
         length = row_bytes(self._parameters, purpose)
-        dealers = list(headers)
-        if len(seals) != len(dealers) * (length + TAG_BYTES):
+        if len(seals) != len(of.dealers) * (length + TAG_BYTES):
             raise OwnBallotMissing("the rows of this list have another length than the task's")
         sealed = [
             seals[at : at + length + TAG_BYTES] for at in range(0, len(seals), length + TAG_BYTES)
         ]
-        places = [
-            SealedRow(
-                epoch=roster.epoch,
-                dealer=dealer,
-                recipient=self._desk.index,
-                purpose=purpose,
-                header=headers[dealer],
-                sealed=seal,
-            )
-            for dealer, seal in zip(dealers, sealed, strict=True)
-        ]
         rows = open_many(
-            [roster.sealing_key(dealer) for dealer in dealers],
+            of.keys,
             sealed,
             purpose=purpose,
-            dealers=dealers,
+            dealers=of.dealers,
             recipient=self._desk.index,
-            contexts=[each.context for each in places],
+            contexts=of.contexts,
             length=length,
         )
-        return _field_elements(rows, dealers, purpose)
+        return _field_elements(rows, of.dealers, purpose)
 
     def _object(self, message: DeliveredList, fault: SealUnopened) -> bytes:
         unsigned = Objection(

@@ -55,6 +55,11 @@ class MaskedRun:
         return Epoch(task_id=self.task.task_id, number=self.roster.epoch)
 
     @property
+    def votes_seed(self) -> bytes:
+        """From what the public polynomials of its vote blocks are made; seals are bound to it."""
+        return votes_seed(self.task.task_id, self.batch_id, self.attempt)
+
+    @property
     def members(self) -> tuple[int, ...]:
         """The teachers of its roster, in order."""
         return tuple(decode(each, PublishedKey).teacher for each in self.roster.keys)
@@ -71,13 +76,22 @@ def read_roster_of(task: Task, data: bytes) -> Roster:
 def read_masked_ballot(run: MaskedRun, data: bytes, *, members: int) -> MaskedBallot:
     """A ballot of this attempt whose body is the one that its teacher signed."""
     ballot = decode(data, MaskedBallot)
+    verify_signature(run.task, ballot)
+    require_masked_ballot(run, ballot, members=members)
+    return ballot
+
+
+def require_masked_ballot(run: MaskedRun, ballot: MaskedBallot, *, members: int) -> None:
+    """Refuse a ballot of another attempt, or another body than the one that its teacher signed.
+
+    That it did sign it has been checked.
+    """
     expected = (run.task.task_id, run.batch_id, run.attempt, run.roster.hash)
     if (ballot.task_id, ballot.batch_id, ballot.attempt, ballot.roster_hash) != expected:
         raise BallotFault(
             f"teacher {ballot.teacher}'s ballot is for another task, batch, attempt or roster",
             culprits=(ballot.teacher,),
         )
-    verify_signature(run.task, ballot)
     require_body(
         run.task.parameters,
         Header.from_bytes(ballot.header),
@@ -86,7 +100,6 @@ def read_masked_ballot(run: MaskedRun, data: bytes, *, members: int) -> MaskedBa
         recipients=members,
         counts=run.counts,
     )
-    return ballot
 
 
 def body_of(ballot: MaskedBallot) -> Body:
@@ -131,8 +144,7 @@ def open_sums(run: MaskedRun, tallies: bytes, openings: Sequence[bytes]) -> tupl
     )
     secret = secret_from_bytes(parameters, openings[0])
     short = require_fits(parameters, run.epoch, blocks[0], secret)
-    seed = votes_seed(run.task.task_id, run.batch_id, run.attempt)
-    opened = open_counts(parameters, seed, blocks[1:], short, counts=run.counts)
+    opened = open_counts(parameters, run.votes_seed, blocks[1:], short, counts=run.counts)
     return tuple(opened.tolist())
 
 

@@ -60,7 +60,7 @@ def make_ballot(
         for plaintext, blinding in zip(plaintexts, blindings, strict=True)
     ]
     context = ballot_context(task.task_id, batch, teacher)
-    proof = prove_ballot(public, ciphertexts, blindings, context=context, random_bytes=randomness)
+    proof = prove_ballot(public, ciphertexts, blindings, context=context, randomness=randomness)
     unsigned = Ballot(
         task_id=task.task_id,
         batch_id=batch,

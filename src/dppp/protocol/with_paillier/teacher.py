@@ -151,6 +151,10 @@ class PaillierSide:
             raise InputError(f"a teacher has no answer to a {kind}")
         return self.prove_shares(data)
 
+    def prepare(self, *, now: int) -> bool:  # noqa: ARG002
+        """Nothing is over before the task is, and blindings are drawn ahead elsewhere."""
+        return False
+
     def prove_shares(self, data: bytes) -> bytes:
         """A proof of the shares given before; tells nothing new about the votes."""
         asked = decode(data, ProofRequest)
@@ -181,7 +185,7 @@ class PaillierSide:
             tallies,
             DecryptionShares.from_bytes(self._public, decode(stored, SignedShares).shares),
             context=share_context(asked.task_id, asked.batch_id, asked.list_hash),
-            random_bytes=self._desk.randomness,
+            randomness=self._desk.randomness,
         )
         unsigned = SignedShareProof(
             task_id=asked.task_id,

@@ -53,21 +53,13 @@ def make_application(
 ) -> FastAPI:
     """The gateway with runner, broker and monitor, which live as long as it is served."""
     home = Home(folder=config.home)
-    access = BrokerAccess(
-        servers=tuple(config.broker.servers),
-        tls=home.tls_context(),
-        nats_seed=home.nats_seed(),
-        name="aggregator",
-    )
+    station = _make_station(config, home, federation, store)
     aggregator = Aggregator(
         task=federation.task,
         public=federation.public,
         signer=signer_of(home.signing_key()),
         store=store,
         patience=config.patience.to_patience(),
-    )
-    station = AggregatorStation(
-        broker=Broker(access), subjects=Subjects(federation.subject_prefix), store=store
     )
     runner = BatchRunner(aggregator=aggregator, channel=station, hub=hub)
     station.carry_for(runner)
@@ -104,6 +96,21 @@ def make_application(
         most_rows=config.gateway.most_rows,
         page=config.gateway.page,
         lifespan=lifespan,
+    )
+
+
+def _make_station(
+    config: AggregatorConfig, home: Home, federation: FederationFile, store: BatchStore
+) -> AggregatorStation:
+    """The aggregator's place on the broker, with the keys of its home."""
+    access = BrokerAccess(
+        servers=tuple(config.broker.servers),
+        tls=home.tls_context(),
+        nats_seed=home.nats_seed(),
+        name="aggregator",
+    )
+    return AggregatorStation(
+        broker=Broker(access), subjects=Subjects(federation.subject_prefix), store=store
     )
 
 

@@ -98,15 +98,17 @@ class AggregatorStation:
         await self._broker.close()
 
     async def send(self, sends: Sequence[Send]) -> None:
-        """Send; the same bytes for several teachers go to the broker once."""
-        groups: defaultdict[bytes, list[int]] = defaultdict(list)
-        for send in sends:
-            groups[send.data].append(send.teacher)
-        for data, teachers in groups.items():
+        """Send; what several teachers are sent in the same words goes to the broker once.
+
+        A teacher reads two subjects, each in its order. So all that it is sent here goes to one of
+        the two: a roster must not come after the request that needs it.
+        """
+        for messages, teachers in _in_same_words(sends).items():
             is_for_all = len(teachers) >= _FOR_ALL
             subject = self._subjects.all if is_for_all else self._subjects.to(teachers[0])
-            for frame in split_message(data, teachers):
-                await self._broker.publish(subject, frame, reply=self.worker)
+            for data in messages:
+                for frame in split_message(data, teachers):
+                    await self._broker.publish(subject, frame, reply=self.worker)
 
     async def dispatch(self, request: BatchRequest) -> None:
         """Store a batch and offer it to one aggregator of the queue group.
@@ -214,6 +216,17 @@ class AggregatorStation:
         now = self._clock()
         heard_at = self._heard_of[identifier] = min(self._heard_of.get(identifier, now), now)
         return now > heard_at + _ORPHAN_SECONDS  # a clock may have been put back
+
+
+def _in_same_words(sends: Sequence[Send]) -> dict[tuple[bytes, ...], list[int]]:
+    """All messages of each teacher, in order, and the teachers that are sent just these."""
+    messages: defaultdict[int, list[bytes]] = defaultdict(list)
+    for send in sends:
+        messages[send.teacher].append(send.data)
+    found: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
+    for teacher, own in messages.items():
+        found[tuple(own)].append(teacher)
+    return found
 
 
 def _read_batch(text: str) -> BatchId:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dppp.service.ceremony.federation_file import FederationFile
 from dppp.service.ceremony.home import AUTHORITY, TLS_CERTIFICATE, TLS_KEY
-from dppp.service.process.config import split_address
+from dppp.service.process.config import EPOCH_SECRETS, split_address
 from dppp.service.stores.locations import LedgerFiles
 
 DEFAULT_LISTEN = "0.0.0.0:4222"
@@ -35,6 +35,15 @@ trusted_types = []
 """
 
 
+_EPOCH_SECRETS = f"""\
+# The secrets that others seal to. Each is deleted when its time is over, so that whoever steals
+# this file later opens nothing of the past: keep it out of backups, and on an encrypted disk.
+[masks]
+secrets = "{EPOCH_SECRETS}"
+
+"""
+
+
 def default_servers(federation: FederationFile) -> tuple[str, ...]:
     """The broker at its hosts, on the usual port."""
     hosts = [f"[{host}]" if ":" in host else host for host in federation.broker.hosts]
@@ -49,6 +58,7 @@ def teacher_configuration(
 ) -> str:
     """teacher.toml; the cap in it is what this task costs, and no more."""
     task = federation.task
+    secrets = _EPOCH_SECRETS if task.cryptosystem == "masks" else ""
     return f"""\
 # A teacher's configuration. Paths are relative to this file.
 {_party(federation, servers)}
@@ -68,7 +78,7 @@ id = {_text(task.data_id)}
 epsilon = {task.epsilon!r}
 delta = {task.delta!r}
 
-{model}
+{secrets}{model}
 # Metrics and health, for your own monitoring.
 [monitoring]
 # listen = "127.0.0.1:9101"

@@ -1,8 +1,9 @@
 """The federation file: everything public that all parties of a federation agree on.
 
-The dealer writes it, everybody gets it, and everybody compares its hash by telephone before using
-it. One that exists agrees with itself: the task names these teachers and this key, and every TLS
-certificate was issued by this authority to the member whose entry holds it.
+The coordinator writes it (under paillier the dealer), everybody gets it, and everybody compares its
+hash by telephone before using it. One that exists agrees with itself: the task names these teachers
+and this key, and every TLS certificate was issued by this authority to the member whose entry holds
+it.
 """
 
 from collections.abc import Sequence
@@ -78,18 +79,18 @@ class NonVotingMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederationFile:
-    """Task, public key, authority, and who is who."""
+    """Task, public key (under masks there is none), authority, and who is who."""
 
     KIND: ClassVar[str] = "dppp federation"
     task: Task
-    public: PublicKey
+    public: PublicKey | None
     authority: str = field(repr=False)
     teachers: tuple[Member, ...]
     aggregator: NonVotingMember
     broker: NonVotingMember
 
     def __post_init__(self) -> None:
-        self.task.require_key(self.public)
+        _require_key(self)
         _require_agreement(self)
         _require_distinct(self)
         _require_tls_certificates(self)
@@ -136,7 +137,7 @@ class FederationFile:
         """The file, in its one form."""
         values = (
             to_text(encode(self.task)),
-            to_text(self.public.to_bytes()),
+            None if self.public is None else to_text(self.public.to_bytes()),
             self.authority,
             [_member_to_json(member) for member in self.teachers],
             _non_voting_to_json(self.aggregator),
@@ -148,11 +149,12 @@ class FederationFile:
     def from_bytes(cls, data: bytes, *, insecure_testing: bool = False) -> Self:
         """Read a file strictly; `insecure_testing` admits short keys, as in PublicKey."""
         fields = read_document(data, cls.KIND, _FIELDS)
+        key = fields.optional_bytes("public_key")
         found = cls(
             task=decode(fields.bytes("task"), Task),
-            public=PublicKey.from_bytes(
-                fields.bytes("public_key"), insecure_testing=insecure_testing
-            ),
+            public=None
+            if key is None
+            else PublicKey.from_bytes(key, insecure_testing=insecure_testing),
             authority=fields.text("authority"),
             teachers=tuple(_member(each) for each in fields.inners("teachers", _MEMBER)),
             aggregator=_non_voting_member(fields.inner("aggregator", _NON_VOTING)),
@@ -196,6 +198,17 @@ def read_hash(text: str) -> bytes:
     if len(found) != 32:
         raise FederationError("a federation hash has 64 hexadecimal digits", hint="copy all of it")
     return found
+
+
+def _require_key(federation: FederationFile) -> None:
+    """Under paillier the task's own key, and under masks none."""
+    if federation.public is not None:
+        federation.task.require_key(federation.public)
+    elif federation.task.cryptosystem != "masks":
+        raise FederationError(
+            "the federation file has no public key, and its task needs one",
+            hint="get the file again",
+        )
 
 
 def _require_agreement(federation: FederationFile) -> None:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dppp.errors import FederationError, KeyMaterialError
-from dppp.paillier.keys import KeyShare, check_key_share
+from dppp.paillier.keys import KeyShare, require_fitting_share
 from dppp.service.ceremony.authority import (
     make_tls_key,
     make_tls_request,
@@ -108,7 +108,11 @@ class Home:
         return self.open_share(self._secret(SHARE), federation)
 
     def open_share(self, sealed: bytes, federation: FederationFile) -> KeyShare:
-        """A share as it came from the dealer."""
+        """A share as it came from the dealer; under masks there are none."""
+        if federation.public is None:
+            raise KeyMaterialError(
+                "a federation under masks has no key, and so no shares", hint="leave out --share"
+            )
         index = federation.index_of(self.request().name)
         share = unseal_from(sealed, self.sealing_key(), federation.task.task_id)
         if share.index != index:
@@ -116,7 +120,7 @@ class Home:
                 f"this is the share of teacher {share.index}, and this home is teacher {index}",
                 hint="ask the dealer for yours",
             )
-        check_key_share(federation.public, share)
+        require_fitting_share(federation.public, share)
         return share
 
     def _secret(self, name: str) -> bytes:

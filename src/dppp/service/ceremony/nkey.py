@@ -15,9 +15,9 @@ from dppp.randomness import RandomSource, system_randomness
 _LENGTH = 56
 
 
-def make_seed(random_bytes: RandomSource = system_randomness) -> str:
+def make_seed(randomness: RandomSource = system_randomness) -> str:
     """A new seed of a NATS user."""
-    seed: bytes = nkeys.encode_seed(random_bytes(32), nkeys.PREFIX_BYTE_USER)
+    seed: bytes = nkeys.encode_seed(randomness(32), nkeys.PREFIX_BYTE_USER)
     return seed.decode("ascii")
 
 

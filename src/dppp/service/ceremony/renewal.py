@@ -15,6 +15,7 @@ from pathlib import Path
 from cryptography import x509
 
 from dppp.errors import FederationError, InputError
+from dppp.service.ceremony.assembling import plain_names
 from dppp.service.ceremony.authority import (
     LIFETIME,
     make_tls_key,
@@ -25,7 +26,6 @@ from dppp.service.ceremony.authority import (
     require_valid,
 )
 from dppp.service.ceremony.coordinator import read_authority, read_requests
-from dppp.service.ceremony.dealing import plain_names
 from dppp.service.ceremony.home import (
     AUTHORITY,
     NEXT_TLS_KEY,

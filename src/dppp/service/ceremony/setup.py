@@ -1,7 +1,8 @@
-"""`dppp setup`: an organisation takes what the dealer sent into its home, after checking it.
+"""`dppp setup`: an organisation takes what it was sent into its home, after checking it.
 
-Nothing is written unless the federation file is the one whose hash was compared, names this
-organisation with the keys of its home, and the share opens and belongs to the key.
+Nothing is written unless the federation file is the one whose hash was compared and names this
+organisation with the keys of its home. Under paillier a teacher also has a share from the dealer,
+which must open and belong to the key. Under masks there is none: the teacher makes its keys itself.
 """
 
 from collections.abc import Sequence
@@ -104,19 +105,19 @@ def set_up(
         index=federation.index_of(request.name) if request.role is Role.TEACHER else None,
         federation=federation,
         configuration=home.folder / configuration.name,
-        checked=_checked(request),
+        checked=_checked(request, federation),
         valid_until=valid_until,
         ledger=None if place is None else _seen_from(home.folder, place),
     )
 
 
-def _checked(request: JoinRequest) -> tuple[str, ...]:
+def _checked(request: JoinRequest, federation: FederationFile) -> tuple[str, ...]:
     """What an operator reads afterwards."""
     of_everybody = (
         "the federation hash is the one that was compared",
         f"{request.name} is in it with the keys of this home",
     )
-    if request.role is not Role.TEACHER:
+    if request.role is not Role.TEACHER or federation.public is None:
         return of_everybody
     return (
         *of_everybody,
@@ -192,7 +193,7 @@ def _require_own_entry(
     entry = found[0]
     if isinstance(entry, Member) and entry.sealing_key != request.sealing_key:
         raise FederationError(
-            "the share would be sealed to another key than this home's",
+            "the federation has another sealing key of this teacher than this home's",
             hint="tell the others, and use nothing of this federation file",
         )
     return entry
@@ -221,7 +222,13 @@ def _require_tls_certificate(
 def _share_files(
     home: Home, request: JoinRequest, federation: FederationFile, share: bytes | None
 ) -> list[NewFile]:
-    """A teacher's share, if it opens and is its own; nobody else has one."""
+    """A teacher's share, if it opens and is its own; under masks nobody has one."""
+    if federation.public is None:
+        if share is not None:
+            raise InputError(
+                "a federation under masks has no key, and so no shares", hint="leave out --share"
+            )
+        return []
     if request.role is not Role.TEACHER:
         if share is not None:
             raise InputError(

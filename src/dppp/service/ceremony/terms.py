@@ -1,6 +1,7 @@
 """The terms that a coordinator proposes: terms.toml, public, before anybody has joined.
 
-How much noise they take follows when the key is dealt, since it depends on how many teachers came.
+How much noise they take, and under masks which ring, follows when the federation file is made: it
+depends on how many teachers came.
 """
 
 import json
@@ -11,10 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dppp.errors import InputError, KeyMaterialError
-from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, check_terms
+from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
+from dppp.protocol.task import DAY_SECONDS, LONGEST_EPOCH_SECONDS, SHORTEST_EPOCH_SECONDS
 from dppp.service.process.config import Section, first_problem, read_config
 
 TERMS = "terms.toml"
+_DEFAULT_S = 4
 
 
 def _printable(text: str) -> str:
@@ -36,8 +39,10 @@ Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 class Terms(Section):
     """What is asked, of which data, at what price.
 
-    None for colluders is max(1, N // 5), and for dropouts N // 10. `modulus_bits` and `s` are those
-    of the key to be dealt.
+    None for colluders is max(1, N // 5), and for dropouts N // 10. Under masks the ring is the one
+    that takes the fewest bytes for batches of `labels_per_batch` queries (all, if that is None),
+    and teachers make new sealing keys every `epoch_seconds`. Under paillier `modulus_bits` and `s`
+    are those of the key to be dealt.
     """
 
     name: Name
@@ -50,17 +55,42 @@ class Terms(Section):
     colluders: int | None = Field(default=None, ge=0)
     dropouts: int | None = Field(default=None, ge=0)
     noise: Literal["auto", "binomial", "discrete-gaussian", "skellam", "polya"] = "auto"
-    modulus_bits: int = DEFAULT_MODULUS_BITS
-    s: int = 4
+    cryptosystem: Literal["masks", "paillier"] = "masks"
+    labels_per_batch: int | None = Field(default=None, ge=1)
+    epoch_seconds: int | None = Field(
+        default=None, ge=SHORTEST_EPOCH_SECONDS, le=LONGEST_EPOCH_SECONDS
+    )
+    modulus_bits: int | None = None
+    s: int | None = None
     abstain_below: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
-    def _can_be_dealt(self) -> "Terms":
-        try:
-            check_terms(teachers=2, threshold=2, modulus_bits=self.modulus_bits, s=self.s)
-        except KeyMaterialError as error:
-            raise ValueError(error.one_line) from error
+    def _require_one_cryptosystem(self) -> "Terms":
+        others = {"masks": ("modulus_bits", "s"), "paillier": ("labels_per_batch", "epoch_seconds")}
+        for name in others[self.cryptosystem]:
+            if getattr(self, name) is not None:
+                raise ValueError(f"{self.cryptosystem} has no {name}; leave it out")
+        if self.cryptosystem == "paillier":
+            try:
+                require_dealable(teachers=2, threshold=2, modulus_bits=self.key_bits, s=self.key_s)
+            except KeyMaterialError as error:
+                raise ValueError(error.one_line) from error
         return self
+
+    @property
+    def key_bits(self) -> int:
+        """The length of the modulus of a key to be dealt."""
+        return DEFAULT_MODULUS_BITS if self.modulus_bits is None else self.modulus_bits
+
+    @property
+    def key_s(self) -> int:
+        """Damgard-Jurik's s of a key to be dealt."""
+        return _DEFAULT_S if self.s is None else self.s
+
+    @property
+    def epoch_length(self) -> int:
+        """How long an epoch of sealing keys lasts, in seconds."""
+        return DAY_SECONDS if self.epoch_seconds is None else self.epoch_seconds
 
     def to_toml(self) -> str:
         """The file that `read_terms` reads."""

@@ -235,7 +235,9 @@ def describe_task(task: Task) -> TaskTerms:
         noise=task.noise.name,
         variance=task.noise.variance,
         abstain_below=task.abstain_below,
-        modulus_bits=task.plaintext_bits // task.s,
+        cryptosystem=task.cryptosystem,
+        modulus_bits=None if task.masks is not None else task.plaintext_bits // task.s,
+        security_bits=None if task.masks is None else task.masks.security_bits,
     )
 
 

@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -34,6 +35,14 @@ class GracefulServer(uvicorn.Server):
         )
         super().__init__(config)
         self._hub = hub
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal stops the server in order, within seconds; the next add nothing to it.
+
+        For uvicorn a second Ctrl-C means to leave at once, and it logs what it left as a traceback.
+        """
+        if not self.should_exit:
+            super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then stop as uvicorn does."""

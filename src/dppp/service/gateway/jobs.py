@@ -30,6 +30,7 @@ from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.messages import (
     MOST_QUERIES,
     NONCE_BYTES,
+    BallotList,
     BatchId,
     BatchRequest,
     Query,
@@ -216,10 +217,17 @@ class Jobs:
         task = self.task
         of_all = task.answer_bytes(queries) * task.trust.teachers
         of_rows = queries * (_FLOAT_BYTES * len(task.features) + _MORE_QUERY_BYTES)
-        if queries and max(of_all, of_rows) > frames.MOST_BYTES:
+        longest = max(task.list_bytes(queries), of_rows)
+        if queries and longest > frames.MOST_BYTES:
             raise TooManyRows(
-                f"{queries:,} new rows would make messages of {max(of_all, of_rows):,} bytes, and "
+                f"{queries:,} new rows would make messages of {longest:,} bytes, and "
                 f"{frames.MOST_BYTES:,} can be sent",
+                hint="send fewer rows at once",
+            )
+        if queries and of_all > BallotList.SIZE_LIMIT:
+            raise TooManyRows(
+                f"the ballots on {queries:,} new rows would be {of_all:,} bytes, and "
+                f"{BallotList.SIZE_LIMIT:,} can be kept",
                 hint="send fewer rows at once",
             )
 

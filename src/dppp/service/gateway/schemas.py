@@ -163,7 +163,9 @@ class TaskTerms(BaseModel):
     noise: str
     variance: float
     abstain_below: int | None
-    modulus_bits: int
+    cryptosystem: str
+    modulus_bits: int | None
+    security_bits: int | None
 
 
 class BudgetState(BaseModel):

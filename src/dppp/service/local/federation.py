@@ -13,6 +13,7 @@ from typing import Any
 from dppp.errors import InputError
 from dppp.paillier.dealer import DealtKey
 from dppp.service.ceremony.acceptance import accept_task
+from dppp.service.ceremony.assembling import make_federation_file
 from dppp.service.ceremony.coordinator import collect, init_federation
 from dppp.service.ceremony.dealing import deal_federation
 from dppp.service.ceremony.federation_file import FederationFile
@@ -20,7 +21,7 @@ from dppp.service.ceremony.home import Home, make_home
 from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.ceremony.setup import set_up
-from dppp.service.ceremony.terms import Terms
+from dppp.service.ceremony.terms import Terms, read_terms
 from dppp.service.gateway.queriers import make_token
 from dppp.service.process.config import TeacherConfig, read_config
 from dppp.service.stores.locations import LedgerFiles
@@ -84,6 +85,11 @@ def read_local(folder: Path) -> LocalFederation:
         ) from error
 
 
+def cryptosystem_of(local: LocalFederation) -> str:
+    """How ballots are sealed there: masks or paillier."""
+    return read_terms(local.folder / "coordinator").cryptosystem
+
+
 def make_local(
     folder: Path,
     *,
@@ -100,18 +106,29 @@ def make_local(
     )
     init_federation(folder / "coordinator", terms)
     collect(folder / "coordinator", _join_all(local))
-    dealt = deal_federation(folder / "coordinator", folder / "dealt", key=key)
-    shares = [(folder / "dealt" / name).read_bytes() for name in dealt.share_files]
+    federation, shares = _make_federation(folder, terms, key)
     for model, config, share in zip(models, local.teacher_configs, shares, strict=True):
-        _set_up(local, dealt.federation, config.parent, share)
+        _set_up(local, federation, config.parent, share)
         skops.dump(model, config.parent / "model.skops")
         accept_task(read_config(config, TeacherConfig), accept_no_colluders=True, is_first_use=True)
-    _set_up(local, dealt.federation, local.broker_config.parent)
-    _set_up(local, dealt.federation, local.aggregator_config.parent)
+    _set_up(local, federation, local.broker_config.parent)
+    _set_up(local, federation, local.aggregator_config.parent)
     _open_gateway(local, terms.queries)
     plain = {"teachers": len(models), "broker_port": broker_port, "gateway_port": gateway_port}
     write_new_files(folder, [NewFile(name=PLACES, data=json.dumps(plain).encode())])
     return local
+
+
+def _make_federation(
+    folder: Path, terms: Terms, key: DealtKey | None
+) -> tuple[FederationFile, Sequence[bytes | None]]:
+    """The federation file, and the share of each teacher where a dealer made one."""
+    coordinator, out = folder / "coordinator", folder / "dealt"
+    if terms.cryptosystem == "masks":
+        federation = make_federation_file(coordinator, out)
+        return federation, [None] * len(federation.teachers)
+    dealt = deal_federation(coordinator, out, key=key)
+    return dealt.federation, [(out / name).read_bytes() for name in dealt.share_files]
 
 
 def teacher_name(index: int, teachers: int) -> str:

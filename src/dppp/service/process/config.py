@@ -104,6 +104,7 @@ Server = Annotated[str, AfterValidator(_server)]
 HexHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 ModelUrl = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(_model_url)]
 ImportName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+EPOCH_SECRETS = "epoch-secrets.db"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -238,12 +239,24 @@ class Party(Section):
     log_level: LogLevel = "info"
 
 
+class Masks(Section):
+    """Where a teacher under masks keeps the secrets of its epochs: a SQLite file, in its home."""
+
+    secrets: ConfigPath | None = None
+
+
 class TeacherConfig(Party):
     """The content of teacher.toml."""
 
     ledger: LedgerPlace
     data: DataCap
+    masks: Masks = Masks()
     model: Model
+
+    @property
+    def epoch_secrets(self) -> Path:
+        """The file with the secrets of this teacher's epochs."""
+        return self.masks.secrets or self.home / EPOCH_SECRETS
 
 
 class GatewaySection(Section):
@@ -286,7 +299,7 @@ class Querier(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_allowance(cls, given: Any) -> Any:
+    def _require_allowance(cls, given: Any) -> Any:
         """Pydantic's own words would not say what to write."""
         queries = given.get("queries") if isinstance(given, dict) else None
         if type(queries) is not int or queries < 1:

@@ -93,5 +93,5 @@ def require_url(location: str) -> None:
     except ImportError as error:
         raise MissingExtraError(
             "a store in PostgreSQL needs SQLAlchemy and psycopg",
-            hint="install them with: pip install 'dppp[service]'",
+            extra="service",
         ) from error

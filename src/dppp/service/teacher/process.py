@@ -10,9 +10,11 @@ from dppp.errors import FederationError
 from dppp.learning.models import as_predict
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.blinding_pool import BlindingPool
+from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.signing import signer_of
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.votes import Predict
+from dppp.protocol.with_masks.teacher import MaskKeys
 from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
@@ -28,6 +30,7 @@ from dppp.service.process.config import (
 )
 from dppp.service.process.monitoring import Monitor, make_monitor
 from dppp.service.process.tls_certificate_watch import TlsCertificateWatch
+from dppp.service.stores.epoch_secrets import open_epoch_secrets
 from dppp.service.stores.ledgers import open_ledger
 from dppp.service.teacher.metrics import TeacherMetrics
 from dppp.service.teacher.models.http import load_http
@@ -75,10 +78,9 @@ def _teacher(
 ) -> Iterator[Teacher]:
     name = home.request().name
     index = federation.index_of(name)
-    table = BlindingTable(federation.public)
     with (
         open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
-        BlindingPool(table, capacity=_READY_BLINDINGS) as pool,
+        _keys(config, home, federation) as keys,
     ):
         accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
         if federation.task.task_id not in accepted:
@@ -89,16 +91,24 @@ def _teacher(
         yield Teacher(
             index=index,
             task=federation.task,
-            keys=PaillierKeys(
-                public=federation.public,
-                key_share=home.unsealed_share(federation),
-                draw_blinding=pool.take,
-            ),
+            keys=keys,
             signer=signer_of(home.signing_key()),
             ledger=ledger,
             predict=predict,
             note=lambda remark: log.warning("model", extra={"reason": remark}),
         )
+
+
+@contextmanager
+def _keys(config: TeacherConfig, home: Home, federation: FederationFile) -> Iterator[TeacherKeys]:
+    """What a teacher has of its cryptosystem, as long as it runs."""
+    if federation.public is None:
+        with open_epoch_secrets(config.epoch_secrets) as secrets:
+            yield MaskKeys(secrets=secrets)
+        return
+    share = home.unsealed_share(federation)
+    with BlindingPool(BlindingTable(federation.public), capacity=_READY_BLINDINGS) as pool:
+        yield PaillierKeys(public=federation.public, key_share=share, draw_blinding=pool.take)
 
 
 async def _serve(

@@ -2,7 +2,8 @@
 
 One message at a time goes to the teacher (protocol/teacher.py), in a thread of its own; a message
 that is waiting or in work already is not queued twice. A refusal is logged locally, and is silence
-on the wire. Used by `dppp teacher run`.
+on the wire. While nothing waits, the teacher works ahead in the same thread. Used by
+`dppp teacher run`.
 """
 
 import asyncio
@@ -13,13 +14,15 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import get_args
 
 from nats.aio.msg import Msg
 
-from dppp.errors import DpppError, LedgerError, WireError
+from dppp.errors import DpppError, EpochSecretsUnavailable, LedgerError, WireError
 from dppp.protocol.messages import BallotList, BatchRequest, CertifiedList, ProofRequest
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
+from dppp.protocol.with_masks.messages import CastRequest, MaskedFromAggregator, RefundNotice
 from dppp.service.broker.connection import PRESENCE, Broker, Subjects
 from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
 from dppp.service.process.log_throttle import LogThrottle
@@ -29,7 +32,19 @@ log = logging.getLogger("dppp.teacher")
 
 _PRESENCE_SECONDS = 3
 _MOST_WAITING = 256
-_KINDS = (BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND, ProofRequest.KIND)
+_QUIET_SECONDS = 30
+_KINDS = frozenset(
+    each.KIND
+    for each in (
+        BatchRequest,
+        BallotList,
+        CertifiedList,
+        ProofRequest,
+        *get_args(MaskedFromAggregator),
+    )
+)
+_CHARGING = (BatchRequest.KIND, CastRequest.KIND, RefundNotice.KIND)
+"""After these the ledger may have more or fewer queries left."""
 _WORKER = re.compile(r"[0-9a-f]{16}")
 
 
@@ -57,7 +72,8 @@ class TeacherStation:
         self._in_work: set[tuple[bytes, str]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="teacher")
         self._loops: list[asyncio.Task[None]] = []
-        self._is_ledger_usable = True
+        self._are_stores_usable = True
+        self._quiet = asyncio.Event()
 
     @property
     def is_started(self) -> bool:
@@ -66,9 +82,9 @@ class TeacherStation:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the teacher can answer: broker in reach, ledger usable, nothing stopped."""
+        """Whether the teacher can answer: broker in reach, stores usable, nothing stopped."""
         is_running = bool(self._loops) and not any(loop.done() for loop in self._loops)
-        return is_running and self._is_ledger_usable and self._broker.is_connected
+        return is_running and self._are_stores_usable and self._broker.is_connected
 
     async def __aenter__(self) -> "TeacherStation":
         await self._broker.connect()
@@ -76,6 +92,7 @@ class TeacherStation:
             await self._broker.subscribe(subject, self._take)
         self._loops = [
             asyncio.create_task(self._answer_all()),
+            asyncio.create_task(self._work_ahead()),
             asyncio.create_task(self._say_present()),
         ]
         log.info("teacher ready", extra={"teacher": self._teacher.index})
@@ -139,6 +156,29 @@ class TeacherStation:
                         self._subjects.answer(self._teacher.index, worker), frame
                     )
 
+            self._quiet.set()
+
+    async def _work_ahead(self) -> None:
+        """At the start, after every message, and now and then: while nothing waits."""
+        while True:
+            is_more = True
+            while is_more and self._waiting.empty():
+                is_more = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, self._prepare
+                )
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._quiet.wait(), _QUIET_SECONDS)
+            self._quiet.clear()
+
+    def _prepare(self) -> bool:
+        try:
+            return self._teacher.prepare(now=int(self._clock()))
+        except DpppError as error:
+            self._refuse("preparation", error)
+        except Exception:  # nothing here may stop a teacher
+            log.exception("working ahead failed")
+        return False
+
     def _answer(self, data: bytes) -> bytes | None:
         kind = "unknown"
         try:
@@ -153,10 +193,10 @@ class TeacherStation:
             log.exception("a message failed", extra={"message_kind": kind})
             self._metrics.refusals.labels(kind, "Exception").inc()
             return None
-        self._is_ledger_usable = True
+        self._are_stores_usable = True
         self._metrics.answers.labels(kind).inc()
         log.info("answered", extra={"message_kind": kind, "bytes": len(answer or b"")})
-        if kind == BatchRequest.KIND:
+        if kind in _CHARGING:
             with suppress(DpppError):  # the answer counts; the next one will say what is wrong
                 self._metrics.queries_left.set(self._teacher.queries_left)
         return answer
@@ -164,9 +204,10 @@ class TeacherStation:
     def _refuse(self, kind: str, error: DpppError) -> None:
         self._metrics.refusals.labels(kind, type(error).__name__).inc()
         extra = {"message_kind": kind, "rule": type(error).__name__, "reason": error.one_line}
-        if isinstance(error, LedgerError):
-            self._is_ledger_usable = False
-            log.error("the ledger cannot be used", extra=extra)
+        if isinstance(error, LedgerError | EpochSecretsUnavailable):
+            self._are_stores_usable = False
+            what = "ledger" if isinstance(error, LedgerError) else "secrets of epochs"
+            log.error(f"the {what} cannot be used", extra=extra)
         else:
             log.warning("refused", extra=extra)
 

@@ -22,7 +22,7 @@ function rowOf({ cells, number }, places, names) {
   return places.map((place) => {
     const text = cells[place].trim();
     if (!DECIMAL.test(text) || !Number.isFinite(Number(text))) {
-      throw new Error(`line ${number}, column “${names[place]}”: “${text}” is no number`);
+      throw new Error(`line ${number}, column “${names[place]}”: “${text}” is not a number`);
     }
     return Number(text);
   });

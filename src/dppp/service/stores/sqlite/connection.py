@@ -3,6 +3,9 @@
 Used by the stores beside this file. Write-ahead log with synchronous=FULL: a commit returns after
 the log is on disk, and nobody sees what it wrote before that. BEGIN IMMEDIATE makes a transaction
 exclusive among processes, a lock makes it exclusive among the threads of this one.
+
+A file that has to forget keeps a rollback journal instead, which is cut to nothing at every commit:
+a write-ahead log would hold what was deleted until somebody overwrites it.
 """
 
 import os
@@ -38,15 +41,18 @@ class SqliteFile:
         mode: str,
         require: Callable[[sqlite3.Connection], None],
         translate: Translate,
+        forgets: bool = False,
     ) -> None:
         """Open in SQLite's mode ro, rw or rwc; `require` refuses a file of somebody else's.
 
-        It is asked before anything is changed.
+        It is asked before anything is changed. Where a file `forgets`, what is deleted is
+        overwritten, and is in no file beside it.
         """
         self._path = path
         self._translate = translate
         self._require = require
         self._is_read_only = mode == "ro"
+        self._forgets = forgets
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._begin = "BEGIN" if self._is_read_only else "BEGIN IMMEDIATE"
@@ -89,7 +95,9 @@ class SqliteFile:
         connection = connect(self._path, mode=mode)
         try:
             self._require(connection)
-            _prepare(connection, is_read_only=self._is_read_only)
+            _prepare(connection)
+            if not self._is_read_only:
+                _make_durable(connection, forgets=self._forgets)
         except BaseException:
             connection.close()
             raise
@@ -125,18 +133,25 @@ def connect(path: Path, *, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, *, is_read_only: bool) -> None:
+def _prepare(connection: sqlite3.Connection) -> None:
     for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {setting}")
-    if not is_read_only:
-        (journal,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if journal != "wal":
-            raise sqlite3.OperationalError(
-                f"SQLite keeps a {journal} journal here instead of a write-ahead log; put the "
-                "file on a local disk"
-            )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")
+
+
+def _make_durable(connection: sqlite3.Connection, *, forgets: bool) -> None:
+    wanted = "truncate" if forgets else "wal"
+    (journal,) = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()
+    if journal != wanted:
+        raise sqlite3.OperationalError(
+            f"SQLite keeps a {journal} journal here instead of "
+            f"{'one that forgets' if forgets else 'a write-ahead log'}; put the file on a local "
+            "disk"
+        )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")
+    if forgets:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
 
 
 @contextmanager

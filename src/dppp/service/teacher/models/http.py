@@ -32,9 +32,7 @@ def load_http(url: str, timeout_seconds: float) -> Callable[[NDArray[np.float64]
     try:
         import httpx  # noqa: F401, PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "a model server needs httpx", hint="install it with: pip install 'dppp[service]'"
-        ) from error
+        raise MissingExtraError("a model server needs httpx", extra="service") from error
     _require_address(url)
     if not 0 < timeout_seconds <= 3_600:
         raise InputError(

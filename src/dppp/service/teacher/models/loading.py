@@ -47,9 +47,7 @@ def load_torch(path: Path, class_name: str, arguments: Mapping[str, Any]) -> Any
     try:
         import torch  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "a torch model needs torch", hint="install it with: pip install 'dppp[torch]'"
-        ) from error
+        raise MissingExtraError("a torch model needs torch", extra="torch") from error
     kind = import_name(class_name)
     if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
         raise InputError(

@@ -20,9 +20,7 @@ def import_skops() -> ModuleType:
     try:
         import skops.io  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtraError(
-            "a skops model needs skops", hint="install it with: pip install 'dppp[service]'"
-        ) from error
+        raise MissingExtraError("a skops model needs skops", extra="service") from error
     finally:
         if is_held_back:
             del sys.modules[_BRIDGE]
