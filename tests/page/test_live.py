@@ -55,8 +55,8 @@ def test_in_a_dispute_the_stages_that_were_reached_stay_done(browser: Browser) -
             shown.in_its_loop(functools.partial(shown.view.take, event))
         expect(page.locator("#flight-status")).to_have_text("Batch at stage dispute")
         states = {"votes": "done", "ballots": "done", "tally": "done", "answers": "later"}
-        for stage, state in states.items():
-            found = page.locator(f".flight [data-stage={stage}]")
+        for name, state in states.items():
+            found = page.locator(f".flight [data-stage={name}]")
             expect(found).to_have_attribute("data-state", state)
 
 

@@ -1,5 +1,7 @@
 """Messages under masks are never longer than the aggregator takes, nor lists than a broker does."""
 
+from typing import Any
+
 import pytest
 from tests.small_federation import kept_certificate
 
@@ -48,7 +50,12 @@ def longest_answers(task: Task, queries: int) -> dict[str, Message]:
     """Each message of a teacher whose length grows with teachers or queries, as long as it gets."""
     everybody, parameters = range(1, len(task.teachers) + 1), task.parameters
     count, secret, seed = len(everybody), secret_row_bytes(parameters), seed_row_bytes(parameters)
-    about = {"task_id": task.task_id, "batch_id": BATCH, "attempt": 16, "teacher": LAST}
+    about: dict[str, Any] = {
+        "task_id": task.task_id,
+        "batch_id": BATCH,
+        "attempt": 16,
+        "teacher": LAST,
+    }
     blocks = parameters.blocks_for(10 * queries)
     statement = statement_of(
         task, batch=BATCH, of_list=LIST, tallies=b"", participants=tuple(everybody), key_id=HASH
