@@ -173,6 +173,17 @@ class Running:
         """How many queries each teacher's ledger was charged."""
         return [charged_in(config.parent / "ledger.db") for config in self.local.teacher_configs]
 
+    def settled_charges(self) -> list[int]:
+        """The same, when everybody who was asked last has written it down."""
+
+        def settled() -> list[int] | None:
+            first = self.charged()
+            time.sleep(0.5)
+            return first if self.charged() == first else None
+
+        found: list[int] = wait_for(settled, "the ledgers to settle")
+        return found
+
     def log_of(self, name: str) -> str:
         return (self.local.folder / "logs" / f"{name}.log").read_text(encoding="utf-8")
 

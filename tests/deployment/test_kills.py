@@ -12,7 +12,7 @@ from tests.deployment.running import (
 
 from dppp.service.local.processes import read_processes, write_processes
 
-FIRST, SECOND, THIRD = "teacher-1", "teacher-2", "teacher-3"
+FIRST, SECOND, THIRD, FOURTH = (f"teacher-{index}" for index in range(1, 5))
 ASKED = [2, 0, 1]
 
 
@@ -20,10 +20,26 @@ ASKED = [2, 0, 1]
 def held(federation: Running) -> tuple[Running, str, list[int]]:
     """A batch that cannot go on, since two teachers sleep, with three ballots in."""
     federation.wait_for_teachers(TEACHERS)
-    before = federation.charged()
+    # Under masks a batch begins with everybody's key of the epoch: have those before two sleep.
+    assert federation.wait_for_end(federation.submit(1))["stage"] == "released"
+    before = federation.settled_charges()
     federation.pause(FIRST, SECOND)
     batch = federation.submit(*ASKED)
     wait_for(lambda: federation.state(batch)["ballots"] == TEACHERS - 2, "three ballots")
+    return federation, batch, before
+
+
+@pytest.fixture
+def endorsed(federation: Running) -> tuple[Running, str, list[int]]:
+    """A batch whose list is closed without one teacher, and endorsed by two: two more sleep."""
+    federation.wait_for_teachers(TEACHERS)
+    assert federation.wait_for_end(federation.submit(1))["stage"] == "released"
+    before = federation.settled_charges()
+    federation.pause(FIRST)
+    batch = federation.submit(*ASKED)
+    wait_for(lambda: federation.state(batch)["ballots"] == TEACHERS - 1, "four ballots")
+    federation.pause(SECOND, THIRD)  # while the aggregator still waits for the fifth
+    wait_for(lambda: federation.state(batch)["endorsements"] == 2, "two endorsements")
     return federation, batch, before
 
 
@@ -101,6 +117,20 @@ def test_a_second_aggregator_takes_over_what_the_first_one_leaves(
     running.kill("second")
     left = [each for each in read_processes(running.local.folder) if each != second]
     write_processes(running.local.folder, left)
+
+
+@pytest.mark.parametrize("name", ["aggregator", FOURTH])
+def test_who_dies_with_endorsements_in_goes_on_after_its_restart(
+    endorsed: tuple[Running, str, list[int]], name: str
+) -> None:
+    """A teacher knows its keys, its ballot and its endorsement again, and opens the same list."""
+    running, batch, before = endorsed
+    running.kill(name)
+    running.restart(name)
+    running.go_on(SECOND, THIRD)
+    assert_released_and_charged_once(running, batch, before)
+    running.go_on(FIRST)
+    running.wait_for_teachers(TEACHERS)
 
 
 def test_an_aggregator_that_stops_ends_the_streams_of_those_who_watch(federation: Running) -> None:

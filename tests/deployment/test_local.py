@@ -19,8 +19,14 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     run_dppp(f"local down --folder {folder}")
 
 
-def test_a_local_federation_answers_stops_gently_and_goes_on(folder: Path) -> None:
-    up = json_of(f"local up --teachers 3 --queries 20 --folder {folder}")
+@pytest.mark.parametrize("cryptosystem", [None, "paillier"])
+def test_a_local_federation_answers_stops_gently_and_goes_on(
+    folder: Path, cryptosystem: str | None
+) -> None:
+    option = f"--cryptosystem {cryptosystem}" if cryptosystem else ""
+    up = json_of(f"local up --teachers 3 --queries 20 --folder {folder} {option}")
+    assert up["cryptosystem"] == (cryptosystem or "masks")
+    assert bool(list(folder.glob("dealt/*.share"))) is (cryptosystem == "paillier")
     ask = (
         f"query --gateway {up['gateway']} --token-file {up['token_file']} "
         f"--input {up['rows_to_ask']} --out {folder / 'labels.csv'}"
@@ -39,7 +45,7 @@ def test_a_local_federation_answers_stops_gently_and_goes_on(folder: Path) -> No
         assert f"{name.split('-')[0]} stopped" in log, log
 
     again = json_of(f"local up --folder {folder}")
-    assert again["gateway"] == up["gateway"]
+    assert (again["gateway"], again["cryptosystem"]) == (up["gateway"], up["cryptosystem"])
     assert json_of(ask)["budget"]["charged"] == 20  # released before: still known, still free
 
 
