@@ -60,6 +60,17 @@ def add_to_rows(recipients: Sequence[int], amount: int = 1) -> ChangeRows:
     return change
 
 
+def set_first_element(recipient: int, value: int) -> ChangeRows:
+    """What is not a field element, in one row."""
+
+    def change(rows: Rows) -> Rows:
+        changed = rows.copy()
+        changed[recipient - 1, 0] = value
+        return changed
+
+    return change
+
+
 def deal_badly(
     *,
     secret_rows: ChangeRows = _same,
@@ -237,5 +248,19 @@ def giving_other_seed_rows(
             changed = (int.from_bytes(rows[at : at + 2], "little") + 1) % FIELD
             rows[at : at + 2] = changed.to_bytes(2, "little")
         return [encode(sign(replace(given, rows=bytes(rows)), signer))]
+
+    return answer
+
+
+def replacing_seed_rows(signer: Signer) -> Answer:
+    """Rows of seeds in which every element that is not of the field is 0."""
+
+    def answer(asked: bytes, said: bytes | None) -> list[bytes]:
+        if said is None or kind_of(said) != SeedRows.KIND:
+            return honest(asked, said)
+        given = decode(said, SeedRows)
+        elements = np.frombuffer(given.rows, dtype="<u2").copy()
+        elements[elements >= FIELD] = 0
+        return [encode(sign(replace(given, rows=elements.tobytes()), signer))]
 
     return answer

@@ -239,7 +239,7 @@ class Federation:
         return after
 
     def run(
-        self, output: Output, *, until: Callable[[], bool] = lambda: False, longest: int = 900
+        self, output: Output, *, until: Callable[[], bool] = lambda: False, longest: int = 1500
     ) -> Output:
         """Carry messages until the batch has ended, or until this holds."""
         last = self.now + longest
