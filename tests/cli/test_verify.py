@@ -17,7 +17,9 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
         models=[lambda inputs: [1] * len(inputs)] * 3,
         s=1,
     )
-    transcript = federation(parties).ask([[0.5], [1.5]]).transcript.to_bytes()
+    released = federation(parties).ask([[0.5], [1.5]]).transcript
+    assert released is not None
+    transcript = released.to_bytes()
     path = tmp_path / "transcript"
     path.write_bytes(transcript)
     shown = run_dppp(f"verify {path}")
@@ -41,5 +43,7 @@ def test_a_transcript_of_a_real_key_verifies_and_a_flipped_bit_does_not(tmp_path
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     assert_refused(2, "cannot read", run_dppp(f"verify {tmp_path / 'missing'}"))
     path = tmp_path / "short"
-    path.write_bytes(federation(small()).ask(rows(1)).transcript.to_bytes())
+    released = federation(small()).ask(rows(1)).transcript
+    assert released is not None
+    path.write_bytes(released.to_bytes())
     assert_refused(1, "check of the key", run_dppp(f"verify {path}"))

@@ -2,6 +2,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -247,7 +248,12 @@ def test_the_search_for_teachers_goes_up_to_its_stated_end(
 ) -> None:
     def fewest(most: int) -> int | None:
         monkeypatch.setattr(planning, "MOST_TEACHERS", most)
-        options = {"accuracy_margin": 0.5, "classes": 3, "queries": 1, "epsilon": 2.0}
+        options: dict[str, Any] = {
+            "accuracy_margin": 0.5,
+            "classes": 3,
+            "queries": 1,
+            "epsilon": 2.0,
+        }
         return plan(teachers=5, epsilons=(), **options).fewest_teachers
 
     found = made.fewest_teachers

@@ -1,5 +1,7 @@
 """A student on scikit-learn's digits: of made-up teachers, of simulated ones and of real ones."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -127,7 +129,7 @@ def test_shares_that_are_none_are_refused(shares):
 
 
 def test_classes_may_have_names(digits):
-    names = np.array([f"digit {number}" for number in range(10)])
+    names: Any = np.array([f"digit {number}" for number in range(10)])
     teachers = Teachers(digits, sigma=0)
     student = StudentClassifier(
         lambda records: [names[label] for label in teachers(records)], classes=names, random_state=0
@@ -229,7 +231,8 @@ def test_the_teachers_may_be_a_real_federation(names):
     student = clone(StudentClassifier(asked, labels=12, classes=names, random_state=0)).fit(pool)
     classes = list(parties.task.class_names if names is None else names)
     assert student.classes_.tolist() == classes
-    released = [classes[answer.label] for answer in asked.ask(pool[student.asked_]).answers]
+    answers: Any = asked.ask(pool[student.asked_]).answers  # none abstains, so each has a label
+    released = [classes[answer.label] for answer in answers]
     assert student.private_labels_.tolist() == released
     assert parties.ledgers[1].summary().data[0].tasks[0].answered == 12
     assert set(student.predict(pool)) <= set(classes)

@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,7 +75,7 @@ def test_a_refusal_says_what_to_choose_and_that_holds(
     teachers, colluders, dropouts = numbers
     with pytest.raises(InputError, match=f"{advice}$"):
         Trust.with_defaults(teachers, colluders, dropouts)
-    chosen = {"teachers": teachers, "colluders": colluders, "dropouts": dropouts}
+    chosen: dict[str, Any] = {"teachers": teachers, "colluders": colluders, "dropouts": dropouts}
     for way, number in re.findall(r"(?:lower|at) (\w+)(?: to)? (\d+)", advice):
         name = "teachers" if way == "least" else way
         Trust.with_defaults(**{**chosen, name: int(number)})

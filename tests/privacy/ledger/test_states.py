@@ -3,6 +3,7 @@
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -138,7 +139,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", STORES)
 def test_no_sequence_of_calls_overspends(kind: str) -> None:
-    machine = type("Machine", (LedgerMachine,), {"kind": kind})
+    machine: Any = type("Machine", (LedgerMachine,), {"kind": kind})
     machine.TestCase.settings = settings(
         max_examples=40 if kind == "memory" else 12,
         stateful_step_count=40,
