@@ -99,7 +99,9 @@ def test_a_key_is_dealt_once_and_where_it_can_be_written(
     assert {path.name: path.read_bytes() for path in (root / "dealt").iterdir()} == before
     refused = run_dppp(f"{deal} {root / 'rows.csv' / 'dealt'}")
     assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-2].startswith("dppp: cannot write")
+    said, hint = refused.stderr.splitlines()[-2:]
+    assert said.startswith("dppp: cannot write")
+    assert hint.startswith("hint: ")
 
 
 def test_anybody_can_look_at_the_federation(typed: tuple[Path, dict[str, Any]]) -> None:

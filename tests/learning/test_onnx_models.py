@@ -131,7 +131,7 @@ def test_a_file_for_one_row_at_a_time_is_asked_row_by_row(path):
     assert count(as_predict(scoring(path, rows=1), CLASSES), VALUES).votes == ABC
 
 
-def test_a_file_of_the_wrong_width_casts_zeros_and_says_why_at_home(path):
+def test_a_file_of_the_wrong_width_casts_zeros_and_says_why_locally(path):
     counted = count(as_predict(scoring(path, width=2), CLASSES), VALUES)
     assert counted.votes == NOTHING
     assert len(counted.notes) == 9

@@ -102,12 +102,12 @@ def test_an_exported_module_votes_too():
         (nn.Linear(1, 2), "2 scores for 3 classes"),
         (nn.Linear(1, 4), "4 scores for 3 classes"),
         (nn.Sequential(linear(), nn.Linear(3, 1), nn.Sigmoid()), "the model says 0."),
-        (Then(lambda scores: scores * float("nan")), "no number"),
+        (Then(lambda scores: scores * float("nan")), "not a number"),
         (Then(lambda scores: (scores, scores)), "AttributeError"),
         (Then(lambda scores: scores.repeat(2, 1)), "2 answers to 1 queries"),
     ],
 )
-def test_a_module_that_cannot_answer_casts_zeros_and_says_why_at_home(module, reason):
+def test_a_module_that_cannot_answer_casts_zeros_and_says_why_locally(module, reason):
     counted = count(as_predict(module, CLASSES), VALUES)
     assert counted.votes == NOTHING
     assert len(counted.notes) == 9

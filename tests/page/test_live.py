@@ -1,6 +1,8 @@
 """What the page shows of a federation at work."""
 
+import functools
 import re
+import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -9,7 +11,9 @@ from tests.page.browsers import keep_screenshot
 from tests.page.federations import found_digits, show
 from tests.small_federation import cast_each_vote
 
+from dppp.protocol.events import Stage
 from dppp.protocol.receipt import verify_receipt
+from dppp.service.batches.hub import BatchEvent
 
 
 def test_a_failing_teacher_turns_grey_and_the_batch_is_released_all_the_same(
@@ -41,6 +45,19 @@ def test_a_batch_passes_its_stages_with_times(digits_page: Page) -> None:
         expect(flight.locator(f"[data-stage={stage}]")).to_have_attribute("data-state", "done")
     expect(flight.locator("[data-stage=ballots]")).to_contain_text("7/7")
     expect(flight.locator("[data-stage=release]")).to_contain_text(" s")
+
+
+def test_in_a_dispute_the_stages_that_were_reached_stay_done(browser: Browser) -> None:
+    with show(found_digits()) as shown, shown.opened(browser) as page:
+        page.click("nav a[href='#live']")
+        for stage in (Stage.VOTES, Stage.BALLOTS, Stage.TALLY, Stage.DISPUTE):
+            event = BatchEvent(batch="ab" * 32, stage=stage, at=time.time(), queries=1)
+            shown.in_its_loop(functools.partial(shown.view.take, event))
+        expect(page.locator("#flight-status")).to_have_text("Batch at stage dispute")
+        states = {"votes": "done", "ballots": "done", "tally": "done", "answers": "later"}
+        for name, state in states.items():
+            found = page.locator(f".flight [data-stage={name}]")
+            expect(found).to_have_attribute("data-state", state)
 
 
 def test_a_release_is_marked_verified_and_its_receipt_verifies_here(

@@ -2,35 +2,34 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dppp.masks.ballots import Header, digest_of_seals
 from dppp.masks.dealing import (
     SALT_BYTES,
     SEED_ELEMENTS,
     Preparation,
     _centred,
-    _seal_rows,
-    digest_of_check_block,
-    digest_of_seed,
     expand_root,
     root_of,
-    seal_context,
     sharing_of,
 )
 from dppp.masks.packing import pack_bits, unpack_blocks
 from dppp.masks.parameters import FIELD
 from dppp.masks.sealing import Purpose
 from dppp.masks.sharing import draw_elements, elements_to_bytes
-from dppp.protocol.cryptosystem import AboutList
-from dppp.protocol.messages import Endorsement
+from dppp.protocol.cryptosystem import AboutList, Asked
+from dppp.protocol.messages import BatchId, Endorsement
 from dppp.protocol.signing import Signer, sign
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.protocol.with_masks.keys import RosterKeys
 from dppp.protocol.with_masks.messages import (
     Complaint,
     DeliveredList,
+    MaskedBallot,
     Objection,
     SealEvidence,
     SeedRows,
@@ -60,6 +59,33 @@ def add_to_rows(recipients: Sequence[int], amount: int = 1) -> ChangeRows:
     return change
 
 
+def set_first_element(recipient: int, value: int) -> ChangeRows:
+    """What is not a field element, in one row."""
+
+    def change(rows: Rows) -> Rows:
+        changed = rows.copy()
+        changed[recipient - 1, 0] = value
+        return changed
+
+    return change
+
+
+def _with_broken_seal(
+    ballot: MaskedBallot, purpose: Purpose, place: int, members: int
+) -> MaskedBallot:
+    """The ballot with one seal that does not open, and a header that covers it."""
+    header = Header.from_bytes(ballot.header)
+    name = "secret_seals" if purpose is Purpose.SECRET_ROW else "seed_seals"
+    seals = getattr(ballot, name)
+    length = len(seals) // members
+    whole = [seals[at : at + length] for at in range(0, len(seals), length)]
+    whole[place] = _flipped(whole[place])
+    joined = b"".join(whole)
+    changed = replace(header, **{f"{name}_digest": digest_of_seals(joined)})
+    fields: dict[str, Any] = {name: joined, "header": changed.to_bytes()}
+    return replace(ballot, **fields)
+
+
 def deal_badly(
     *,
     secret_rows: ChangeRows = _same,
@@ -82,31 +108,25 @@ def deal_badly(
             elements = draw_elements(SEED_ELEMENTS, stream)
             seed = elements_to_bytes(elements)
             dealt = sharing_of(parameters).deal(_centred(elements), stream)
-            context = seal_context(
-                keys.epoch,
-                keys.dealer,
-                salt=salt,
-                check_digest=digest_of_check_block(dealing.check_block),
-                seed_digest=digest_of_seed(seed),
-            )
-            seals = {
-                purpose: list(_seal_rows(keys, rows, purpose, context))
-                for purpose, rows in (
-                    (Purpose.SECRET_ROW, secret_rows(dealing.rows)),
-                    (Purpose.SEED_ROW, seed_rows(dealt)),
-                )
-            }
-            for recipient, purpose in break_seals:
-                place = roster.members.index(recipient)
-                seals[purpose][place] = _flipped(seals[purpose][place])
             return Preparation(
+                keys=keys,
                 salt=salt,
-                dealing=dealing,
+                dealing=replace(dealing, rows=secret_rows(dealing.rows)),
                 seed=seed,
-                secret_seals=tuple(seals[Purpose.SECRET_ROW]),
-                seed_seals=tuple(seals[Purpose.SEED_ROW]),
+                seed_rows=seed_rows(dealt),
             )
 
+        honest_cast = side.cast
+
+        def cast(asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
+            ballot = decode(honest_cast(asked, batch, entries), MaskedBallot)
+            roster = side._ring.roster(ballot.roster_hash)
+            for recipient, purpose in break_seals:
+                place = roster.members.index(recipient)
+                ballot = _with_broken_seal(ballot, purpose, place, len(roster.members))
+            return encode(sign(ballot, side._desk.signer))
+
+        side.cast = cast  # type: ignore[method-assign]
         side._prepare = prepare  # type: ignore[method-assign]
 
     return change
@@ -237,5 +257,19 @@ def giving_other_seed_rows(
             changed = (int.from_bytes(rows[at : at + 2], "little") + 1) % FIELD
             rows[at : at + 2] = changed.to_bytes(2, "little")
         return [encode(sign(replace(given, rows=bytes(rows)), signer))]
+
+    return answer
+
+
+def replacing_seed_rows(signer: Signer) -> Answer:
+    """Rows of seeds in which every element that is not of the field is 0."""
+
+    def answer(asked: bytes, said: bytes | None) -> list[bytes]:
+        if said is None or kind_of(said) != SeedRows.KIND:
+            return honest(asked, said)
+        given = decode(said, SeedRows)
+        elements = np.frombuffer(given.rows, dtype="<u2").copy()
+        elements[elements >= FIELD] = 0
+        return [encode(sign(replace(given, rows=elements.tobytes()), signer))]
 
     return answer

@@ -239,7 +239,7 @@ class Federation:
         return after
 
     def run(
-        self, output: Output, *, until: Callable[[], bool] = lambda: False, longest: int = 900
+        self, output: Output, *, until: Callable[[], bool] = lambda: False, longest: int = 1500
     ) -> Output:
         """Carry messages until the batch has ended, or until this holds."""
         last = self.now + longest
@@ -295,7 +295,7 @@ class Federation:
     # Messages in the aggregator's name, for tests that lie as it.
 
     def sign(self, message: object) -> bytes:
-        return encode(sign(message, self.setting.aggregator_signer))  # type: ignore[type-var]
+        return encode(sign(message, self.setting.aggregator_signer))  # type: ignore[type-var,arg-type]
 
     def take_keys(
         self, epoch: int | None = None, *, members: Sequence[int] | None = None

@@ -41,7 +41,7 @@ def test_writing_and_reading_are_inverse(ceremony: Ceremony) -> None:
     assert ceremony.home(BROKER).request().identity.hosts == ("localhost", "127.0.0.1")
 
 
-def test_private_keys_stay_at_home(ceremony: Ceremony) -> None:
+def test_private_keys_stay_in_their_home(ceremony: Ceremony) -> None:
     sent = b"".join(path.read_bytes() for path in (ceremony.root / "coordinator").rglob("*.json"))
     sent += (ceremony.root / "dealt" / "federation.json").read_bytes()
     for name in TEACHERS:

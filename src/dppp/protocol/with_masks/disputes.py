@@ -1,15 +1,19 @@
 """A teacher in a dispute: what it shows, and what it must have seen before it shows it.
 
-    withdrawal request ─► not answered yet? ─► ledger ─► "I will never open this attempt"
-    root request ───────► t withdrawals? ─► ledger ─► the root of its own dealing
+    withdrawal request ─► own ballot, not answered? ─► ledger ─► "I will never open this attempt"
+    root request ───────► own ballot, t withdrawals? ─► the root of its own dealing
     row request ────────► secrets: t withdrawals?  seeds: given before? ─► rows, each with its key
     seal evidence ──────► did the dealer sign these very bytes? ─► the secret of the pair, proven
-    refund notice ──────► t withdrawals? ─► ledger: the charge is given back
+    refund notice ──────► own ballot, t withdrawals? ─► ledger: the charge is given back
 
 Each check keeps honest votes hidden. With t withdrawals fewer than t rows of any seed can ever come
 together, so every pad stays on and roots may be known. The secret of a pair is shown only about
 bytes that its dealer signed, or the aggregator could learn secrets of two honest teachers by
-changing a seal on its way.
+changing a seal on its way. An honest dealer signs only seals that open, so whoever signed one that
+does not is dishonest and knows that secret already: it need not be asked which list it was in.
+
+Several tasks may share a ledger. So everything here is about a batch in which this teacher's ballot
+is of this task: the t of one task must not end, or pay back, a batch of another.
 """
 
 from collections.abc import Sequence
@@ -22,11 +26,10 @@ from dppp.errors import (
     OwnBallotMissing,
     RosterUnknown,
     RowsNotGiven,
-    SealUnopened,
     TooFewWithdrawals,
     WrongTask,
 )
-from dppp.masks.ballots import HEADER_BYTES, Header, digest_of_seals, seal_at
+from dppp.masks.ballots import Header, digest_of_seals, seal_at
 from dppp.masks.blame import SealedRow, opens_to_row, row_bytes
 from dppp.masks.dealing import root_of
 from dppp.masks.equal_logarithms import prove_pair_secret
@@ -39,7 +42,6 @@ from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_masks.keys import KeyRing, RosterKeys
 from dppp.protocol.with_masks.messages import (
     Complaint,
-    DeliveredList,
     MaskedBallot,
     RefundNotice,
     RootRequest,
@@ -134,7 +136,6 @@ class Disputes:
         self._desk = desk
         self._ring = ring
         self._opened = opened
-        self._objected: dict[tuple[BatchId, int], DeliveredList] = {}
 
     def settle(self, kind: str, data: bytes) -> bytes | None:
         """The answer to a message of a dispute."""
@@ -161,11 +162,6 @@ class Disputes:
                 hint="compare the task's hash with the aggregator's",
             )
         require_from_aggregator(self._desk.task, message)
-
-    def note_objection(self, message: DeliveredList, fault: SealUnopened) -> None:
-        """Remember the list that was objected to, until there is evidence of it."""
-        assert fault.dealers, "an objection names dealers"
-        self._objected = {(message.batch_id, message.attempt): message}
 
     def withdraw(self, asked: WithdrawalRequest) -> bytes:
         """The word never to open this attempt; impossible once it was answered."""
@@ -212,14 +208,10 @@ class Disputes:
     def complain(self, evidence: SealEvidence) -> bytes:
         """The secret of a pair, about a seal that its dealer signed and that does not open."""
         self.require_ours(evidence, evidence.task_id)
-        message = self._objected.get((evidence.batch_id, evidence.attempt))
-        if message is None or evidence.dealer not in message.participants:
-            raise RosterUnknown(
-                "this teacher has not objected to such a seal", hint="send the list again"
-            )
-        roster = self._ring.roster(message.roster_hash)
-        self._require_signed_by_dealer(evidence, message, roster)
-        if self._opens(evidence, message, roster):
+        roster = self._ring.roster(evidence.roster_hash)
+        if evidence.dealer == self._desk.index or evidence.dealer not in roster.keys:
+            raise InputError("a complaint is about a seal of another teacher of the roster")
+        if self._opens(evidence, roster):
             raise ListFault("this seal opens, so there is nothing to complain about")
         pair_secret, proof = prove_pair_secret(
             roster.own, roster.keys[evidence.dealer], roster.epoch.to_bytes(), self._desk.randomness
@@ -240,13 +232,16 @@ class Disputes:
         """Give the charge of a batch back: t teachers will never open it."""
         self.require_ours(notice, notice.task_id)
         self._require_withdrawn(notice.withdrawals, notice.batch_id, notice.attempt)
-        evidence = evidence_of(notice.withdrawals)
-        self._desk.ledger.record_refund(notice.batch_id, evidence=evidence, attempt=notice.attempt)
+        self._own_ballot(notice.batch_id, notice.attempt)
+        self._desk.ledger.record_refund(
+            notice.batch_id, evidence=evidence_of(notice.withdrawals), attempt=notice.attempt
+        )
 
     def _withdraw(self, batch: BatchId, attempt: int) -> bytes:
         stored = self._desk.ledger.find_withdrawal(batch, attempt)
         if stored is not None:
             return stored
+        self._own_ballot(batch, attempt)
         unsigned = Withdrawal(
             task_id=self._desk.task.task_id,
             batch_id=batch,
@@ -265,7 +260,10 @@ class Disputes:
         own = self._desk.ledger.find_ballot(batch, attempt)
         if own is None:
             raise OwnBallotMissing("this teacher cast no ballot in that attempt")
-        return decode(own, MaskedBallot)
+        ballot = decode(own, MaskedBallot)
+        if ballot.task_id != self._desk.task.task_id:
+            raise WrongTask("this teacher's ballot in that batch is of another task")
+        return ballot
 
     def _opened_list(self, batch: BatchId, attempt: int) -> OpenedList:
         for opened in self._opened.values():
@@ -308,45 +306,22 @@ class Disputes:
         )
         return shown.tag_key, shown.row
 
-    def _require_signed_by_dealer(
-        self, evidence: SealEvidence, message: DeliveredList, roster: RosterKeys
-    ) -> None:
-        """The dealer signed the header that was delivered, and it covers the seal delivered."""
+    def _opens(self, evidence: SealEvidence, roster: RosterKeys) -> bool:
+        """Whether the seal to this teacher opens; first of all, that its dealer signed it."""
         verify_signature(self._desk.task, SignedHeader.in_evidence(evidence))
-        place = message.participants.index(evidence.dealer)
-        delivered = message.headers[place * HEADER_BYTES : (place + 1) * HEADER_BYTES]
-        is_same = (evidence.header, evidence.roster_hash) == (delivered, message.roster_hash)
-        covered = digest_of_seals(evidence.seals)
-        if not is_same or covered != seals_of(Header.from_bytes(delivered), evidence.purpose):
-            raise ListFault("the aggregator delivered another header than the dealer signed")
-        signed = seal_at(
-            evidence.seals, roster.members.index(self._desk.index), len(roster.members)
-        )
-        if signed != self._delivered_seal(evidence, message):
-            raise ListFault("the aggregator delivered another seal than the dealer signed")
-
-    @staticmethod
-    def _delivered_seal(evidence: SealEvidence, message: DeliveredList) -> bytes:
-        is_secret = evidence.purpose == Purpose.SECRET_ROW
-        seals = message.secret_seals if is_secret else message.seed_seals
-        place = message.participants.index(evidence.dealer)
-        return seal_at(seals, place, len(message.participants))
-
-    def _opens(self, evidence: SealEvidence, message: DeliveredList, roster: RosterKeys) -> bool:
-        purpose = Purpose(evidence.purpose)
-        sealed = self._delivered_seal(evidence, message)
-        header = Header.from_bytes(evidence.header)
+        header, purpose = Header.from_bytes(evidence.header), Purpose(evidence.purpose)
+        if digest_of_seals(evidence.seals) != seals_of(header, purpose):
+            raise ListFault("these are other seals than those that the dealer signed")
         place = SealedRow(
             epoch=roster.epoch,
-            votes_seed=votes_seed(message.task_id, message.batch_id, message.attempt),
+            votes_seed=votes_seed(evidence.task_id, evidence.batch_id, evidence.attempt),
             dealer=evidence.dealer,
             recipient=self._desk.index,
             purpose=purpose,
             header=header,
-            sealed=sealed,
+            sealed=seal_at(
+                evidence.seals, roster.members.index(self._desk.index), len(roster.members)
+            ),
         )
-        return opens_to_row(
-            roster.sealing_key(evidence.dealer),
-            place,
-            length=row_bytes(self._desk.task.parameters, purpose),
-        )
+        length = row_bytes(self._desk.task.parameters, purpose)
+        return opens_to_row(roster.sealing_key(evidence.dealer), place, length=length)

@@ -349,7 +349,6 @@ class MaskSide:
             purpose=int(fault.purpose),
             dealers=fault.dealers,
         )
-        self._disputes.note_objection(message, fault)
         return encode(sign(unsigned, self._desk.signer))
 
     def _statement(self, message: DeliveredList) -> ListStatement:

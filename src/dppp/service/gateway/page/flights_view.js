@@ -50,7 +50,7 @@ function stageNode(flight, stage, first) {
   const reached = flight.stages[name];
   const node = make("li", { "data-stage": stage, "data-state": stageState(flight, name, reached) }, make("b", { text: stage }));
   const words = reached && name !== "votes" ? `+${duration(reached.last - first)}` : "";
-  // The share that opens a batch comes together with its release.
+  // The answer that opens a batch comes together with its release.
   const done = name === "answers" && flight.stage === "released" ? reached?.of : reached?.done;
   const part = reached?.of ? `${done}/${reached.of}` : "";
   node.append(make("span", { text: part }), make("span", { text: words }));
@@ -60,6 +60,8 @@ function stageNode(flight, stage, first) {
 function stageState(flight, name, reached) {
   if (flight.stage === "aborted") return reached ? "done" : "failed";
   if (flight.stage === name && !flight.isOver) return "now";
+  // A dispute has no place of its own: what was reached before it stays done.
+  if (flight.stage === "dispute") return reached ? "done" : "later";
   const order = ["votes", "ballots", "tally", "endorsements", "answers", "released"];
   return order.indexOf(flight.stage) >= order.indexOf(name) ? "done" : "later";
 }
