@@ -56,6 +56,9 @@ class TeacherSide(Protocol):
     list_kind: str
     certified_kind: str
 
+    def forget(self, *, now: int) -> None:
+        """Delete all keys whose time is over, before anything else is done at this time."""
+
     def read_request(self, data: bytes) -> Asked:
         """A request for a ballot, by its form only."""
 

@@ -81,6 +81,7 @@ class Teacher:
 
     def handle(self, data: bytes, *, now: int) -> bytes | None:
         """The answer to any message, if there is one; `now` is in seconds of the common clock."""
+        self.forget(now=now)
         kind = kind_of(data)
         if kind == self._side.request_kind:
             return self.vote(data, now=now)
@@ -96,6 +97,10 @@ class Teacher:
         Nothing leaves the teacher. False: there is nothing more to do now.
         """
         return self._side.prepare(now=now)
+
+    def forget(self, *, now: int) -> None:
+        """Delete what must not be known any longer at this time; also for one who is not asked."""
+        self._side.forget(now=now)
 
     def vote(self, data: bytes, *, now: int) -> bytes:
         """A ballot for a batch: charged and stored, then returned."""

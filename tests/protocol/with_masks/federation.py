@@ -32,14 +32,17 @@ from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import encode, kind_of
 from dppp.protocol.with_masks.keys import MemoryEpochSecrets
-from dppp.protocol.with_masks.messages import CastRequest, KeyRequest, Roster
+from dppp.protocol.with_masks.messages import (
+    CastRequest,
+    KeyRequest,
+    MaskedFromAggregator,
+    Roster,
+)
 from dppp.protocol.with_masks.teacher import MaskKeys, MaskSide
 
 BEGIN = 1_000_000
 QUERIES = 40
 CLASSES = ("a", "b")
-REMIND_SECONDS = 7
-
 Answer = Callable[[bytes, bytes | None], list[bytes]]
 """What a colluder sends: from the message that it got and what an honest teacher would answer."""
 
@@ -132,6 +135,7 @@ class Federation:
         self.refusals: list[tuple[int, str, DpppError]] = []
         self.received: dict[int, list[bytes]] = {each: [] for each in setting.everybody}
         self.sent: dict[int, list[bytes]] = {each: [] for each in setting.everybody}
+        self.remind_seconds = 7
         self.before_delivery: Callable[[int, bytes], None] = lambda *_: None
 
     # Roles, new and restarted.
@@ -233,7 +237,7 @@ class Federation:
         if not after.sends:
             self.now += 1
             after += self.aggregator.tick(self.now)
-            if not after.sends and self.now % REMIND_SECONDS == 0:
+            if not after.sends and self.now % self.remind_seconds == 0:
                 after += self.aggregator.remind()
         self.events += after.events
         return after
@@ -294,8 +298,8 @@ class Federation:
 
     # Messages in the aggregator's name, for tests that lie as it.
 
-    def sign(self, message: object) -> bytes:
-        return encode(sign(message, self.setting.aggregator_signer))  # type: ignore[type-var,arg-type]
+    def sign(self, message: MaskedFromAggregator) -> bytes:
+        return encode(sign(message, self.setting.aggregator_signer))
 
     def take_keys(
         self, epoch: int | None = None, *, members: Sequence[int] | None = None

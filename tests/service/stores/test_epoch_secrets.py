@@ -208,9 +208,9 @@ def test_a_teachers_key_ring_leaves_nothing_of_an_epoch_that_is_over(
     ring.publish(epoch, now=now)
     stored = secrets.get(task.task_id, epoch)
     assert stored is not None
-    ring.forget(now + length)
+    ring.forget(now=now + length)
     assert stored in on_disk(path)  # batches of the last epoch may still be under way
-    ring.forget(now + 2 * length)
+    ring.forget(now=now + 2 * length)
     assert secrets.get(task.task_id, epoch) is None
     for at in range(len(stored) - 16):
         assert stored[at : at + 16] not in on_disk(path)

@@ -1,8 +1,9 @@
 """A teacher's keys of the epochs: made, published, paired with the others', and forgotten.
 
 An epoch is a stretch of the common clock, as long as the task says. Its secret is stored before its
-public half leaves and deleted when the epoch after it has begun: then nothing of it can be opened
-any more, by anybody, whatever is stolen later. Pair keys and prepared dealings are in memory only.
+public half leaves and deleted when the epoch after it is over as well, so that batches which began
+late in it can end: then nothing of it can be opened any more, by anybody, whatever is stolen later.
+Pair keys and prepared dealings are in memory only.
 """
 
 import hashlib
@@ -147,11 +148,11 @@ class KeyRing:
         self._secrets = secrets
         self._randomness = randomness
         self._rosters: dict[bytes, RosterKeys] = {}
+        self._forgotten_before = -1
 
     def publish(self, epoch: int, *, now: int) -> bytes:
         """The public key of an epoch that is on, or just before or after its turn; stored first."""
         self._require_on(epoch, now=now)
-        self.forget(now)
         fresh = EpochSecret.generate(self._index, self._randomness)
         kept = self._secrets.put_once(self._task.task_id, epoch, fresh.to_bytes())
         secret = EpochSecret.from_bytes(kept)
@@ -187,10 +188,8 @@ class KeyRing:
         self._rosters[roster.hash] = found
         return found
 
-    def roster(self, roster_hash: bytes, *, now: int | None = None) -> RosterKeys:
+    def roster(self, roster_hash: bytes) -> RosterKeys:
         """The keys of a roster that was taken before, while its epoch lasts."""
-        if now is not None:
-            self.forget(now)
         found = self._rosters.get(roster_hash)
         if found is None:
             raise RosterUnknown("this teacher does not know the roster; send it again")
@@ -199,14 +198,6 @@ class KeyRing:
     def newest_rosters(self) -> tuple[RosterKeys, ...]:
         """The rosters that the next ballots may be cast for: the last one of the last epoch."""
         return tuple(self._rosters.values())[-1:]
-
-    def forget(self, now: int) -> None:
-        """Delete the secrets of all epochs before the last one."""
-        oldest = self._task.epoch_at(now) - 1
-        self._secrets.forget_before(self._task.task_id, oldest)
-        self._rosters = {
-            each: keys for each, keys in self._rosters.items() if keys.epoch.number >= oldest
-        }
 
     def _epoch(self, number: int) -> Epoch:
         return Epoch(task_id=self._task.task_id, number=number)
@@ -218,6 +209,17 @@ class KeyRing:
                 f"epoch {epoch} is asked for and epoch {current} is on",
                 hint="compare the clocks of this teacher and of the aggregator",
             )
+
+    def forget(self, *, now: int) -> frozenset[bytes]:
+        """Delete what belongs to epochs before the last one; the rosters that are gone by it."""
+        oldest = self._task.epoch_at(now) - 1
+        if oldest != self._forgotten_before:
+            self._secrets.forget_before(self._task.task_id, oldest)
+            self._forgotten_before = oldest
+        gone = frozenset(each for each, keys in self._rosters.items() if keys.epoch.number < oldest)
+        for each in gone:
+            del self._rosters[each]
+        return gone
 
 
 def read_roster(task: Task, roster: Roster) -> dict[int, EpochKey]:

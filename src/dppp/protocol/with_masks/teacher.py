@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dppp.errors import (
     DpppError,
+    EpochOver,
     ListNotCertified,
     OpeningFault,
     OwnBallotMissing,
@@ -109,6 +110,14 @@ class MaskSide:
         self._opened: dict[bytes, OpenedList] = {}
         self._disputes = Disputes(desk, self._ring, self._opened)
 
+    def forget(self, *, now: int) -> None:
+        """Delete the secrets of epochs that are over, and all that was made or opened with them."""
+        gone = self._ring.forget(now=now)
+        for each in [hash_ for hash_, made in self._opened.items() if made.roster.hash in gone]:
+            del self._opened[each]
+        for each in gone:
+            self._prepared.pop(each, None)
+
     def read_request(self, data: bytes) -> Asked:
         """A request for a ballot, by its form only."""
         asked = decode(data, CastRequest)
@@ -119,12 +128,14 @@ class MaskSide:
             evidence=evidence_of(asked.withdrawals) if asked.withdrawals else None,
         )
 
-    def require_castable(self, asked: Asked, *, now: int) -> None:
+    def require_castable(self, asked: Asked, *, now: int) -> None:  # noqa: ARG002
         """The inner request is the aggregator's too; keys are known; withdrawals are shown."""
         message = asked.message
         assert isinstance(message, CastRequest), "read_request made it"
         require_from_aggregator(self._desk.task, asked.request)
-        self._ring.roster(message.roster_hash, now=now)
+        roster = self._ring.roster(message.roster_hash)
+        if roster.epoch.number != message.epoch:
+            raise EpochOver("the request names another epoch than that of its roster")
         if asked.attempt > 1:
             require_withdrawn(
                 self._desk.task,
@@ -161,7 +172,7 @@ class MaskSide:
 
     def prepare(self, *, now: int) -> bool:
         """Forget the secrets of epochs that are over, and deal one secret for the next ballots."""
-        self._ring.forget(now)
+        self.forget(now=now)
         return any(self.prepare_ahead(count) for count in range(1, _PREPARED_AHEAD + 1))
 
     def prepare_ahead(self, count: int) -> int:

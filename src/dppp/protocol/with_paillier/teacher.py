@@ -74,6 +74,9 @@ class PaillierSide:
         self._desk = desk
         self._public = keys.public
 
+    def forget(self, *, now: int) -> None:
+        """The key share lasts as long as the task."""
+
     def read_request(self, data: bytes) -> Asked:
         """A request for a ballot, by its form only."""
         request = decode(data, BatchRequest)
