@@ -27,6 +27,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> LocalFederation:
 
 
 @pytest.fixture
+def dealt_teacher(tmp_path: Path) -> Path:
+    """The configuration of a teacher under paillier."""
+    local = make_federation(tmp_path / "local", cryptosystem="paillier")
+    return local.teacher_configs[0]
+
+
+@pytest.fixture
 def teacher(made: LocalFederation, tmp_path: Path) -> Path:
     """A home of its own for each test; returns its configuration."""
     shutil.copytree(made.teacher_configs[0].parent, tmp_path / "teacher")
@@ -71,6 +78,16 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def _private(name: str, text: str) -> Change:
+    """A file that only its owner reads."""
+
+    def change(config: Path) -> None:
+        _write(config.parent / name, text)
+        (config.parent / name).chmod(0o600)
+
+    return change
+
+
 BOTH: dict[str, tuple[Change, int, str]] = {
     "no configuration": (lambda config: config.unlink(), 2, "cannot read"),
     "no TOML": (lambda config: _write(config, "home ="), 2, "TOML"),
@@ -105,7 +122,17 @@ TEACHER: dict[str, tuple[Change, int, str]] = {
         2,
         "cannot import",
     ),
-    "no share": (without("key.share"), 2, "key.share"),
+    "no place for the secrets of epochs": (
+        edit("^secrets = .*$", 'secrets = "nowhere/secrets.db"'),
+        1,
+        "nowhere/secrets.db",
+    ),
+    "a letter for the secrets of epochs": (
+        _private("epoch-secrets.db", "a letter " * 300),
+        2,
+        "does not hold the secrets of epochs",
+    ),
+    "secrets of epochs that others read": (damaged("epoch-secrets.db", ""), 2, "chmod 600"),
     "no ledger beside its head": (without("ledger.db"), 1, "ledger"),
     "no ledger": (damaged("ledger.db"), 2, "ledger"),
     "a head file of another ledger": (
@@ -140,6 +167,11 @@ def test_a_teacher_says_in_one_line_what_is_wrong(teacher: Path, name: str) -> N
     change, code, word = (BOTH | TEACHER)[name]
     change(teacher)
     assert_refused(code, word, run_dppp(f"teacher run --config {teacher}"))
+
+
+def test_a_teacher_under_paillier_says_that_its_share_is_missing(dealt_teacher: Path) -> None:
+    without("key.share")(dealt_teacher)
+    assert_refused(2, "key.share", run_dppp(f"teacher run --config {dealt_teacher}"))
 
 
 @pytest.mark.parametrize("name", [*BOTH, *AGGREGATOR])
