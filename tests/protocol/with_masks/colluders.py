@@ -108,6 +108,8 @@ def deal_badly(
                 )
             }
             for recipient, purpose in break_seals:
+                if recipient not in roster.members:
+                    continue
                 place = roster.members.index(recipient)
                 seals[purpose][place] = _flipped(seals[purpose][place])
             return Preparation(
