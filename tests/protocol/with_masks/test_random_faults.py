@@ -19,7 +19,7 @@ from tests.protocol.with_masks.colluders import (
     showing_other_rows,
     silent_about,
 )
-from tests.protocol.with_masks.federation import BEGIN, QUERIES, Federation, set_up
+from tests.protocol.with_masks.federation import BEGIN, Federation, set_up
 from tests.small_federation import seeded
 
 from dppp.masks.dealing import seed_row_bytes
@@ -52,6 +52,7 @@ class Storm:
         self.federation = Federation(set_up(*trust))
         self.colluder = self.source.choice([None, *self.federation.setting.everybody])
         self.flying: list[tuple[int, Callable[[], None]]] = []
+        self.roughness = self.source.choice([0.1, 0.4, 1])
         self.quiet_after = BEGIN + self.source.randint(20, 120)
         if self.colluder is not None:
             self.misbehave(self.colluder)
@@ -97,6 +98,7 @@ class Storm:
     def fly(self, act: Callable[[], None]) -> None:
         """Put a message on the wire: lost, doubled or late, until the storm is over."""
         is_stormy = self.federation.now < self.quiet_after
+        is_stormy = is_stormy and self.source.random() < self.roughness
         copies = self.source.choices([0, 1, 2], [12, 80, 8])[0] if is_stormy else 1
         for _ in range(copies):
             late = self.source.choice([0, 0, 0, 1, 1, 3, 8, 25]) if is_stormy else 0
@@ -148,13 +150,15 @@ class Storm:
             self.send(self.federation.restart_aggregator())
 
 
-def opened_lists(federation: Federation) -> dict[int, set[bytes]]:
-    found: dict[int, set[bytes]] = {}
-    for said in federation.sent.values():
+def answers(federation: Federation) -> dict[int, dict[int, set[bytes]]]:
+    """By attempt and teacher, the lists that it gave rows of seeds for."""
+    found: dict[int, dict[int, set[bytes]]] = {}
+    for teacher, said in federation.sent.items():
         for data in said:
             if kind_of(data) == SeedRows.KIND:
                 rows = decode(data, SeedRows)
-                found.setdefault(rows.attempt, set()).add(rows.list_hash)
+                of_attempt = found.setdefault(rows.attempt, {})
+                of_attempt.setdefault(teacher, set()).add(rows.list_hash)
     return found
 
 
@@ -167,8 +171,10 @@ def test_no_invariant_breaks_in_a_storm(seed: int) -> None:
     assert set(federation.blamed) <= {storm.colluder}, federation.blamed
     for each in federation.setting.everybody:
         assert federation.charged(each) in (0, 2)
-        assert QUERIES - federation.charged(each) == federation.teachers[each].queries_left
-    assert all(len(lists) == 1 for lists in opened_lists(federation).values())
+        if each != storm.colluder and any(each in given for given in answers(federation).values()):
+            assert federation.charged(each) == 2
+    for given in answers(federation).values():
+        assert len(set().union(*given.values())) == 1
     if isinstance(federation.end, Receipt):
         require_released(federation, federation.end)
     else:
@@ -178,7 +184,9 @@ def test_no_invariant_breaks_in_a_storm(seed: int) -> None:
 def require_released(federation: Federation, receipt: Receipt) -> None:
     federation.require_right_sums(receipt)
     assert {federation.charged(each) for each in receipt.participants} == {2}
-    assert set(opened_lists(federation)) == {receipt.attempt}
+    for attempt, given in answers(federation).items():
+        is_enough = len(given) >= federation.task.trust.threshold
+        assert is_enough == (attempt == receipt.attempt)
     transcript = federation.aggregator.transcript(federation.request().batch_id)
     assert transcript is not None
     verify_transcript(transcript.to_bytes(), expected_task=federation.task.task_id)
@@ -190,10 +198,10 @@ def require_named(abort: Abort) -> None:
 
 def test_storms_end_in_releases_and_in_second_attempts_often_enough_to_tell() -> None:
     ends = []
-    for seed in range(0, RUNS, 3):
+    for seed in range(0, RUNS, 2):
         storm = Storm(seed)
         storm.run()
         ends.append((type(storm.federation.end), storm.federation.attempts))
-    assert sum(kind is Receipt for kind, _ in ends) > len(ends) / 2
+    assert sum(kind is Receipt for kind, _ in ends) > len(ends) / 4
     assert any(attempts > 1 for _, attempts in ends)
     assert any(kind is Abort for kind, _ in ends)
