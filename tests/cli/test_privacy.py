@@ -165,7 +165,7 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
             "certify --noise skellam --variance 9 --epsilon 1 --queries 3 "
             "--scope single-coordinate",
         ),
-        ("say which noise", "account --delta 1e-5"),
+        ("no noise is given", "account --delta 1e-5"),
         ("cannot read", "account --delta 1e-5 --certificate missing.json"),
         ("give either", "account --delta 1e-5 --certificate a.json --noise skellam"),
         ("delta", "account --noise skellam --variance 9 --delta 2"),

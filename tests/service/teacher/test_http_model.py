@@ -3,6 +3,7 @@
 import http.server
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -144,7 +145,8 @@ def test_a_server_that_is_gone_means_no_vote(
 ) -> None:
     server.server_close()
     assert load_http(url_of(server), 10)(ROWS) == [None] * 4
-    assert "127.0.0.1 failed (ConnectError)" in caplog.text
+    # Whether it is refused or hung up on depends on how far the server has closed its door.
+    assert re.search(r"127\.0\.0\.1 failed \((Connect|Read)Error\)", caplog.text)
 
 
 def test_inputs_do_not_go_to_a_proxy_of_the_environment(
