@@ -12,6 +12,7 @@ does not open. The aggregator owns a batch and gives it the time.
 """
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Never
@@ -66,7 +67,7 @@ class Patience:
     opening: int = 60
 
 
-class Batch:
+class Batch(ABC):
     """The state of one batch. Each cryptosystem adds its own."""
 
     kinds: ClassVar[Mapping[str, type[Message]]]
@@ -90,17 +91,17 @@ class Batch:
         self._news: list[Event] = []
 
     @property
+    @abstractmethod
     def status(self) -> BatchStatus:
         """How far it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wanted(self) -> Wanted:
         """What is still to be had, and from whom."""
-        raise NotImplementedError
 
+    @abstractmethod
     def message(self, teacher: int, step: Step) -> bytes:
         """What a teacher is sent who is asked for this; signed by the aggregator."""
-        raise NotImplementedError
 
     def messages(self, teacher: int, step: Step) -> tuple[bytes, ...]:
         """What a teacher is sent when it is asked first: that, and what must come before it."""
@@ -110,17 +111,17 @@ class Batch:
         """What a teacher is sent that has not answered, and may have forgotten what came before."""
         return (self.message(teacher, step),)
 
+    @abstractmethod
     def take(self, kind: str, teacher: int, data: bytes, *, now: int) -> None:
         """Take a message of one of the kinds that the channel says is from this teacher."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, store: StoredBatches, *, now: int) -> None:
         """Make the transitions whose time has come; what must survive is stored first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restore(self, store: StoredBatches, *, now: int) -> None:
         """Go on from what the store has of this batch."""
-        raise NotImplementedError
 
     def farewell(self) -> tuple[Send, ...]:
         """What teachers are told when the batch has ended; nobody answers it."""
@@ -206,14 +207,14 @@ class Batch:
         )
 
 
-class BatchMaker:
+class BatchMaker(ABC):
     """What an aggregator has of a cryptosystem: makes batches, takes what is about none of them."""
 
     batch_kinds: Mapping[str, type[Message]]
 
+    @abstractmethod
     def make(self, request: BatchRequest) -> Batch:
         """A batch for this request."""
-        raise NotImplementedError
 
     def take(self, kind: str, teacher: int, data: bytes) -> None:  # noqa: ARG002
         """A message that is about no batch."""
