@@ -8,7 +8,6 @@ A teacher casts one; the aggregator checks that its body is the one of its signe
 verifies a transcript checks the same.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -223,8 +222,3 @@ def digest_of_votes(votes: bytes) -> bytes:
 def digest_of_seals(seals: bytes) -> bytes:
     """H(all seals of one kind, in the recipients' order)."""
     return hash_parts("dppp masks seals digest 1", (seals,))
-
-
-def join_rows(rows: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Rows of bytes of the same length as a matrix."""
-    return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
