@@ -5,13 +5,17 @@ BIN := .venv/bin
 EXTRAS ?= dev,service,onnx,experiments
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check lint format bench soak clean
+.PHONY: demo test attacks check lint format bench soak clean
 
 demo: .venv/demo
 	$(BIN)/dppp demo
 
 test: .venv/ready
 	$(BIN)/pytest -n auto --dist worksteal
+
+# Every attack that was tried, and each again with its defence taken out (docs/attacks.md).
+attacks: .venv/ready
+	$(BIN)/pytest -m attack tests/masks tests/paillier tests/protocol
 
 # What CI runs.
 check: lint test

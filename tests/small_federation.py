@@ -11,11 +11,13 @@ import functools
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from numpy.typing import NDArray
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import ArrayLike, NDArray
 from tests.vectors.make_paillier import PRIMES
 
 from dppp.federation import Parties
@@ -29,10 +31,14 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore, MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, MemoryBatchStore
-from dppp.protocol.signing import Signer, signer_of
+from dppp.protocol.inputs import encode_rows
+from dppp.protocol.messages import BatchRequest, SealedQueries
+from dppp.protocol.rows import ROW_KEY_BYTES, ballot_request, seal_rows, wrapped_key_of
+from dppp.protocol.signing import Signer, sign, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.votes import Predict, cast_votes
+from dppp.protocol.votes import Predict, sum_votes
+from dppp.protocol.wire import encode
 from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.randomness import RandomSource
 
@@ -77,6 +83,7 @@ class Setting:
     task: Task
     key: DealtKey = field(repr=False)
     signing_keys: tuple[Ed25519PrivateKey, ...] = field(repr=False)
+    row_keys: tuple[X25519PrivateKey, ...] = field(repr=False)
     aggregator_key: Ed25519PrivateKey = field(repr=False)
     table: BlindingTable = field(repr=False)
 
@@ -130,6 +137,7 @@ class Setting:
                 draw_blinding=lambda: self.table.draw(randomness),
             ),
             signer=self.signer(index),
+            row_key=self.row_keys[index - 1],
             ledger=ledger,
             predict=predict,
             randomness=randomness,
@@ -152,20 +160,18 @@ def make_setting(
     source: RandomSource,
     abstain_below: int | None = None,
 ) -> Setting:
-    """Signing keys from `source`, and the task that all agree on."""
+    """Signing and row keys from `source`, and the task that all agree on."""
     *signing_keys, aggregator_key = (
         Ed25519PrivateKey.from_private_bytes(source(32))
         for _ in range(certificate.trust.teachers + 1)
     )
+    row_keys = [X25519PrivateKey.from_private_bytes(source(32)) for _ in signing_keys]
     task = agree(
         name=name,
         data_id="data",
         class_names=class_names,
         features=features,
-        teachers=[
-            TeacherEntry(name=f"teacher {index}", signing_key=_public_half(each))
-            for index, each in enumerate(signing_keys, start=1)
-        ],
+        teachers=teacher_entries(signing_keys, row_keys),
         aggregator_key=_public_half(aggregator_key),
         certificate=certificate,
         public=key.public,
@@ -175,6 +181,7 @@ def make_setting(
         task=task,
         key=key,
         signing_keys=tuple(signing_keys),
+        row_keys=tuple(row_keys),
         aggregator_key=aggregator_key,
         table=blinding_table(key.public),
     )
@@ -191,8 +198,8 @@ def cast_each_vote(teacher: Teacher, *, times: int) -> None:
     """Make a teacher that has its real keys cast every vote this many times, where it has one."""
     honest, classes = teacher._entries, len(teacher.task.class_names)
 
-    def entries(inputs: NDArray[np.float64]) -> NDArray[np.int64]:
-        votes = cast_votes(teacher._predict, inputs, classes, note=lambda _: None)
+    def entries(inputs: Any) -> NDArray[np.int64]:
+        votes = sum_votes(teacher._models, inputs, classes, note=lambda _: None)
         return honest(inputs) + (times - 1) * votes.ravel().astype(np.int64)
 
     teacher._entries = entries  # type: ignore[method-assign]
@@ -215,6 +222,7 @@ def small_federation(
     return SmallFederation(
         task=setting.task,
         key=setting.key,
+        row_keys=setting.row_keys,
         teachers={
             index: setting.teacher(index, ledgers[index], predict=model, randomness=randomness)
             for index, model in zip(setting.everybody, models, strict=True)
@@ -227,5 +235,39 @@ def small_federation(
     )
 
 
-def _public_half(key: Ed25519PrivateKey) -> bytes:
+def teacher_entries(
+    signing_keys: Sequence[Ed25519PrivateKey], row_keys: Sequence[X25519PrivateKey]
+) -> list[TeacherEntry]:
+    """Teachers with these keys, as they stand in a task."""
+    return [
+        TeacherEntry(
+            name=f"teacher {index}",
+            signing_key=_public_half(signing_key),
+            row_key=_public_half(row_key),
+        )
+        for index, (signing_key, row_key) in enumerate(
+            zip(signing_keys, row_keys, strict=True), start=1
+        )
+    ]
+
+
+def seal_table(task: Task, rows: ArrayLike, *, seed: object = 0) -> SealedQueries:
+    """The rows of a querier whose row key follows from the seed, sealed for all teachers."""
+    return _sealed_once(task, encode_rows(rows, len(task.features)), repr(seed))
+
+
+@functools.lru_cache(maxsize=256)
+def _sealed_once(task: Task, rows: tuple[bytes, ...], seed: str) -> SealedQueries:
+    """HPKE draws its own keys; here the same rows are the same bytes, as long as a process runs."""
+    row_key = seeded("row key", seed).randbytes(ROW_KEY_BYTES)
+    return seal_rows(task, row_key, rows)
+
+
+def asked_of(request: BatchRequest, teacher: int, signer: Signer) -> bytes:
+    """What the aggregator sends one teacher of a request."""
+    wrapped_key = wrapped_key_of(request.queries, teacher)
+    return encode(replace(sign(ballot_request(request), signer), wrapped_key=wrapped_key))
+
+
+def _public_half(key: Ed25519PrivateKey | X25519PrivateKey) -> bytes:
     return key.public_key().public_bytes_raw()

@@ -4,6 +4,8 @@ import gmpy2
 import numpy as np
 import pytest
 from gmpy2 import mpfr
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dppp.errors import InputError
 from dppp.sampling_table import MASS_BITS, SamplingTable, make_sampling_table
@@ -25,6 +27,23 @@ def test_the_low_words_decide_where_the_high_ones_are_equal() -> None:
     assert draw(5, 1001) == 1
     assert draw(6, 0) == 1
     assert draw(2**64 - 1, 2**64 - 1) == 1
+
+
+NEAR = st.integers(0, 2**128 - 1) | st.builds(
+    lambda top, low: top << 112 | low, st.integers(0, 7), st.integers(0, 3)
+)
+
+
+@given(thresholds=st.lists(NEAR, min_size=1, max_size=20), drawn=st.lists(NEAR, max_size=20))
+@example(thresholds=[2**127], drawn=[2**127 - 1, 2**127, 2**127 + 1, 2**128 - 1, 0])
+def test_a_draw_counts_the_thresholds_that_are_not_above_it(
+    thresholds: list[int], drawn: list[int]
+) -> None:
+    drawn += thresholds + [each - 1 for each in thresholds if each]
+    table = SamplingTable(lowest=-7, thresholds=tuple(sorted(thresholds)), distance=0.0)
+    words = [each >> 64 for each in drawn] + [each & (2**64 - 1) for each in drawn]
+    found = table.draw(len(drawn), lambda _: np.array(words, dtype="<u8").tobytes())
+    assert found.tolist() == [sum(each <= one for each in thresholds) - 7 for one in drawn]
 
 
 @pytest.mark.parametrize("missing", [-1, 1, 8, 16, 160])

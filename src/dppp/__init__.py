@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dppp.errors import BatchAborted as BatchAborted
     from dppp.errors import BudgetExceeded as BudgetExceeded
+    from dppp.errors import BudgetNotCopied as BudgetNotCopied
     from dppp.errors import DpppError as DpppError
     from dppp.errors import InputError as InputError
     from dppp.errors import KeyMaterialError as KeyMaterialError
     from dppp.errors import LedgerError as LedgerError
     from dppp.errors import MissingExtraError as MissingExtraError
+    from dppp.errors import NotWorthItWarning as NotWorthItWarning
+    from dppp.errors import PartlyScoredWarning as PartlyScoredWarning
     from dppp.errors import PeerFault as PeerFault
     from dppp.errors import QueriesExhausted as QueriesExhausted
+    from dppp.errors import RecordsUsedAgainWarning as RecordsUsedAgainWarning
     from dppp.errors import Refusal as Refusal
     from dppp.errors import TaskError as TaskError
     from dppp.errors import TranscriptError as TranscriptError
@@ -51,6 +55,7 @@ _HOMES = {
     "BatchAborted": "dppp.errors",
     "Binomial": "dppp.privacy.noise",
     "BudgetExceeded": "dppp.errors",
+    "BudgetNotCopied": "dppp.errors",
     "Certificate": "dppp.privacy.certificate",
     "DiscreteGaussian": "dppp.privacy.noise",
     "DpppError": "dppp.errors",
@@ -60,9 +65,12 @@ _HOMES = {
     "LedgerError": "dppp.errors",
     "MissingExtraError": "dppp.errors",
     "PeerFault": "dppp.errors",
+    "NotWorthItWarning": "dppp.errors",
+    "PartlyScoredWarning": "dppp.errors",
     "Polya": "dppp.privacy.noise",
     "PrivateVotingClassifier": "dppp.learning.estimator",
     "QueriesExhausted": "dppp.errors",
+    "RecordsUsedAgainWarning": "dppp.errors",
     "Refusal": "dppp.errors",
     "Skellam": "dppp.privacy.noise",
     "Spending": "dppp.privacy.accounting",

@@ -63,6 +63,13 @@ class InputError(DpppError):
     """A value that the caller gave cannot be used; nothing was done."""
 
 
+class RecordsError(InputError, ValueError):
+    """Records, or what goes with them, that cannot be dealt to teachers.
+
+    Also a ``ValueError``, which scikit-learn and its users expect of an estimator.
+    """
+
+
 class Refusal(DpppError):
     """A party declined to act because a rule of the protocol forbids it."""
 
@@ -142,6 +149,22 @@ class DecryptionError(PeerFault):
 
 class WeakModulusWarning(UserWarning):
     """The modulus is too short for anything but reproducing the paper."""
+
+
+class NotWorthItWarning(UserWarning):
+    """Private answers can be expected to be worse than what one has without them."""
+
+
+class RecordsUsedAgainWarning(UserWarning):
+    """Records that were asked about under one budget get a second one: what they tell adds up."""
+
+
+class PartlyScoredWarning(UserWarning):
+    """The budget did not pay for every row, so a score is of some of them."""
+
+
+class BudgetNotCopied(Refusal):
+    """A copy of this would be a second budget for the same records."""
 
 
 class BudgetExceeded(Refusal):
@@ -292,8 +315,20 @@ class WrongTask(Refusal):
     """A message for another task than the one that was accepted."""
 
 
+class WrongBatch(Refusal):
+    """A request whose parts are of different batches."""
+
+
 class RequestExpired(Refusal):
     """A batch whose deadline has passed; nothing was charged."""
+
+
+class RowsUnreadable(Refusal):
+    """Sealed rows that do not open with this teacher's key, or do not hold rows of the task."""
+
+
+class RowsChanged(Refusal):
+    """Sealed rows that open, and are not those of the batch."""
 
 
 class OwnBallotMissing(Refusal):

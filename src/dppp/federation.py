@@ -4,13 +4,13 @@ Every role is the same object, and every message the same bytes, as on a network
 is missing. `Federation.ask` is Protocol 1 of the paper with an aggregator that nobody trusts.
 """
 
-import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from numpy.typing import ArrayLike
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dppp.errors import BatchAborted, BudgetExceeded, DpppError, InputError
 from dppp.paillier.blinding import BlindingTable
@@ -21,22 +21,19 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.columns import Column
 from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.events import Aborted, Event, Output, Released, Send, TeacherBlamed
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import (
-    NONCE_BYTES,
-    BatchRequest,
-    Query,
-    input_digest,
-)
+from dppp.protocol.inputs import encode_rows
+from dppp.protocol.messages import BatchRequest, split_query_ids
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
+from dppp.protocol.rows import make_row_secret, query_ids_of, row_key_of, seal_rows
 from dppp.protocol.signing import Signer, signer_of
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
-from dppp.protocol.votes import Predict
+from dppp.protocol.votes import Predict, as_models
 from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.keys import MemoryEpochSecrets
 from dppp.protocol.with_masks.teacher import MaskKeys
@@ -91,25 +88,34 @@ class Federation:
         deliver: Deliver,
         clock: Callable[[], int] = lambda: int(time.time()),
         deadline_seconds: int = 600,
+        row_secret: bytes | None = None,
     ) -> None:
+        """`row_secret` is the querier's: with the same one, rows of an earlier run are free."""
         self.task = aggregator.task
         self.aggregator = aggregator
         self._deliver = deliver
         self._clock = clock
         self._deadline_seconds = deadline_seconds
+        self._row_secrets = [row_secret or make_row_secret()]
 
-    def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
+    def ask(self, rows: Any, *, fresh: bool = False) -> Outcome:
         """Release inputs, or raise who was missing.
 
         An input that was released before is answered from the aggregator's store, for free, unless
         the querier wants `fresh` noise, at a new charge. The same input twice is asked once.
         """
-        inputs = encode_inputs(rows, len(self.task.features))
+        inputs = encode_rows(rows, self.task.columns)
         known = {} if fresh else self._known(inputs)
         new = tuple(dict.fromkeys(each for each in inputs if each not in known))
         if not new:
             return Outcome(answers=tuple(known[each] for each in inputs))
-        released, blamed = self._run_batch(new)
+        if fresh:
+            self._row_secrets.append(make_row_secret())
+        try:
+            released, blamed = self._run_batch(new)
+        except DpppError:
+            self._row_secrets.append(make_row_secret())  # teachers answer no query id twice
+            raise
         known.update(zip(new, released.receipt.answers, strict=True))
         return Outcome(
             answers=tuple(known[each] for each in inputs),
@@ -118,25 +124,37 @@ class Federation:
             blamed=blamed,
         )
 
+    def unreleased(self, rows: Any) -> list[bytes | None]:
+        """The bytes of each row that would be charged if it were asked; None where it is free."""
+        inputs = encode_rows(rows, self.task.columns)
+        known = self._known(inputs)
+        return [None if each in known else each for each in inputs]
+
     def _known(self, inputs: Sequence[bytes]) -> dict[bytes, Release]:
-        found = {each: self.aggregator.known_release(input_digest(each)) for each in inputs}
-        return {each: answer for each, answer in found.items() if answer is not None}
+        """Rows that were released before, under any key that this querier has had."""
+        known: dict[bytes, Release] = {}
+        for secret in self._row_secrets:
+            row_key = row_key_of(secret, self.task.task_id)
+            query_ids = split_query_ids(query_ids_of(row_key, self.task.task_id, inputs))
+            for each, query_id in zip(inputs, query_ids, strict=True):
+                release = self.aggregator.known_release(query_id)
+                if release is not None:
+                    known[each] = release
+        return known
 
     def _run_batch(self, inputs: Sequence[bytes]) -> tuple[Released, dict[int, str]]:
         """One batch, from request to release, and who was blamed on the way."""
-        # The querier: every input under a nonce of its own, one request for all.
+        # The querier: rows sealed to the teachers, and ids by which only it and they know a row.
         now = self._clock()
+        row_key = row_key_of(self._row_secrets[-1], self.task.task_id)
         request = BatchRequest(
-            task_id=self.task.task_id,
             deadline=now + self._deadline_seconds,
-            queries=tuple(
-                Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs
-            ),
+            queries=seal_rows(self.task, row_key, inputs),
         )
-        # The aggregator asks; the teachers vote, add noise, encrypt, prove, sign, and write down.
-        # Then the list of ballots goes out, and endorsements come back. With t of these the list
-        # is certified: it goes out as such, and decryption shares come back. Each reply may call
-        # for further messages, until the batch has ended.
+        # The aggregator asks; the teachers open the rows, vote, add noise, encrypt, prove, sign,
+        # and write down. Then the list of ballots goes out, and endorsements come back. With t of
+        # these the list is certified: it goes out as such, and decryption shares come back. Each
+        # reply may call for further messages, until the batch has ended.
         output = self.aggregator.start(request, now=now)
         events = list(output.events)
         while (end := _end_among(events)) is None:
@@ -193,7 +211,7 @@ def in_process(
     >>> deliver = in_process(parties.teachers, progress=lambda kind, *_: seen.append(kind))
     >>> outcome = Federation(aggregator=parties.aggregator, deliver=deliver).ask([[150.0]])
     >>> list(dict.fromkeys(seen))
-    ['batch request', 'ballot list', 'certified list']
+    ['ballot request', 'ballot list', 'certified list']
     """
 
     def deliver(sends: Sequence[Send], now: int) -> list[Reply]:
@@ -223,6 +241,7 @@ class Parties:
 
     task: Task
     key: DealtKey | None
+    row_keys: Sequence[X25519PrivateKey] = field(repr=False)
     teachers: dict[int, Teacher]
     ledgers: dict[int, Ledger]
     aggregator: Aggregator
@@ -233,9 +252,9 @@ def create_federation(
     *,
     name: str,
     class_names: Sequence[str],
-    features: Sequence[str],
+    features: Sequence[str | Column],
     certificate: Certificate,
-    models: Sequence[Predict],
+    models: Sequence[Predict | Sequence[Predict]],
     data_id: str = "data",
     abstain_below: int | None = None,
     cryptosystem: str | None = None,
@@ -244,9 +263,12 @@ def create_federation(
     key: DealtKey | None = None,
     labels_per_batch: int | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
+    unit: str | None = None,
 ) -> Parties:
-    """Task, keys, ledgers and roles, one teacher per model.
+    """Task, keys, ledgers and roles. `models` holds a model for each teacher, or several.
 
+    A teacher with several models casts a vote with each. The promise then covers a record, or a
+    person, and not all that a teacher has: docs/privacy.md, section 1.
     The cryptosystem is `masks`, which needs no dealer, or `paillier`; a key that was dealt before
     means paillier. A teacher for whom no ledger is given keeps one in memory.
 
@@ -268,23 +290,40 @@ def create_federation(
         key = key or deal(
             teachers=trust.teachers, threshold=trust.threshold, modulus_bits=modulus_bits, s=s
         )
-    # The aggregator and every teacher: a signing key; its public half goes into the task.
+    of_teachers = [as_models(each) for each in models]
+    if len(of_teachers) != trust.teachers:
+        raise InputError(
+            f"there are models of {len(of_teachers)} teachers, and the noise is for "
+            f"{trust.teachers}",
+            hint="give one model for each teacher, or a list of them",
+        )
+    # The aggregator and every teacher: a signing key; every teacher: a key that rows are sealed to.
+    # The public halves go into the task.
     aggregator_key = Ed25519PrivateKey.generate()
     signing_keys = [Ed25519PrivateKey.generate() for _ in range(trust.teachers)]
+    row_keys = [X25519PrivateKey.generate() for _ in range(trust.teachers)]
     task = agree(
         name=name,
         data_id=data_id,
         class_names=class_names,
         features=features,
         teachers=[
-            TeacherEntry(name=f"teacher {index}", signing_key=_public_half(signing_key))
-            for index, signing_key in enumerate(signing_keys, start=1)
+            TeacherEntry(
+                name=f"teacher {index}",
+                signing_key=_public_half(signing_key),
+                row_key=_public_half(row_key),
+                votes=len(each),
+            )
+            for index, (signing_key, row_key, each) in enumerate(
+                zip(signing_keys, row_keys, of_teachers, strict=True), start=1
+            )
         ],
         aggregator_key=_public_half(aggregator_key),
         certificate=certificate,
         public=None if key is None else key.public,
         abstain_below=abstain_below,
         labels_per_batch=labels_per_batch,
+        unit=unit,
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     accepted = {
@@ -295,7 +334,8 @@ def create_federation(
     return Parties(
         task=task,
         key=key,
-        teachers=_make_teachers(task, key, signing_keys, accepted, models),
+        row_keys=row_keys,
+        teachers=_make_teachers(task, key, (signing_keys, row_keys), accepted, of_teachers),
         ledgers=accepted,
         aggregator=Aggregator(
             task=task,
@@ -311,7 +351,10 @@ def choose_cryptosystem(asked: str | None, key: DealtKey | None) -> str:
     """The cryptosystem that was asked for; a key that was dealt can only be paillier's."""
     chosen = asked or ("masks" if key is None else "paillier")
     if chosen not in ("masks", "paillier"):
-        raise InputError(f"the cryptosystem is 'masks' or 'paillier', not {chosen!r}")
+        raise InputError(
+            f"the cryptosystem is 'masks' or 'paillier', not {chosen!r}",
+            hint="leave it out: masks need no dealer",
+        )
     if chosen == "masks" and key is not None:
         raise InputError("masks need no key", hint="leave the key out, or take paillier")
     return chosen
@@ -320,10 +363,11 @@ def choose_cryptosystem(asked: str | None, key: DealtKey | None) -> str:
 def _make_teachers(
     task: Task,
     key: DealtKey | None,
-    signing_keys: Sequence[Ed25519PrivateKey],
+    own_keys: tuple[Sequence[Ed25519PrivateKey], Sequence[X25519PrivateKey]],
     ledgers: Mapping[int, Ledger],
-    models: Sequence[Predict],
+    models: Sequence[Sequence[Predict]],
 ) -> dict[int, Teacher]:
+    signing_keys, row_keys = own_keys
     table = None if key is None else BlindingTable(key.public)
 
     def keys_of(index: int) -> TeacherKeys:
@@ -338,10 +382,11 @@ def _make_teachers(
             task=task,
             keys=keys_of(index),
             signer=signer_of(signing_keys[index - 1]),
+            row_key=row_keys[index - 1],
             ledger=ledgers[index],
-            predict=model,
+            predict=each,
         )
-        for index, model in enumerate(models, start=1)
+        for index, each in enumerate(models, start=1)
     }
 
 
@@ -349,7 +394,7 @@ def _ledger_in_memory(teacher: str) -> Ledger:
     return Ledger.create(MemoryStore(), teacher=teacher)
 
 
-def _public_half(key: Ed25519PrivateKey) -> bytes:
+def _public_half(key: Ed25519PrivateKey | X25519PrivateKey) -> bytes:
     return key.public_key().public_bytes_raw()
 
 

@@ -34,10 +34,18 @@ class SamplingTable:
     thresholds: tuple[int, ...]
     distance: float
     _high: NDArray[np.uint64] = field(init=False, repr=False, compare=False)
+    _guide: NDArray[np.int32] = field(init=False, repr=False, compare=False)
+    """By the 16 highest bits of a draw: how many thresholds are ≤ it, or -1 if they do not say."""
 
     def __post_init__(self) -> None:
         high = [threshold >> 64 for threshold in self.thresholds]
+        tops = np.array(
+            [threshold >> (_BITS - 16) for threshold in self.thresholds], dtype=np.int64
+        )
+        guide = np.searchsorted(tops, np.arange(2**16), side="left").astype(np.int32)
+        guide[tops] = -1
         object.__setattr__(self, "_high", np.array([*high, 0], dtype=np.uint64))
+        object.__setattr__(self, "_guide", guide)
 
     @property
     def highest(self) -> int:
@@ -50,12 +58,20 @@ class SamplingTable:
         if len(data) != 16 * count:
             raise InputError(f"the source of randomness gave {len(data)} of {16 * count} bytes")
         words = np.frombuffer(data, dtype="<u8")
-        high, low = words[:count], words[count:]
+        tops = words[:count].view("<u2")[3::4]
+        index: NDArray[np.int64] = self._guide[tops].astype(np.int64)
+        undecided = np.flatnonzero(index < 0)
+        index[undecided] = self._find(words[undecided], words[count + undecided])
+        index += self.lowest
+        return index
+
+    def _find(self, high: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """How many thresholds are ≤ each draw, given by its two words."""
         index = np.searchsorted(self._high[:-1], high, side="left")
         # The high word alone decides but once in about 2^54 draws.
         for tie in np.flatnonzero(self._high[index] == high):
             index[tie] = self._count_below(int(high[tie]) << 64 | int(low[tie]))
-        return index + self.lowest
+        return index
 
     def _count_below(self, drawn: int) -> int:
         return sum(threshold <= drawn for threshold in self.thresholds)

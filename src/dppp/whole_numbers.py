@@ -18,7 +18,10 @@ def require_whole(name: str, value: Any, *, least: int = 1) -> int:
     except TypeError:
         number = None
     if number is None or number < least:
-        raise InputError(f"{name} must be a whole number, {least} or more, got {value!r}")
+        raise InputError(
+            f"{name} must be a whole number, {least} or more, got {value!r}",
+            hint=f"for example {max(1, least)}",
+        )
     return number
 
 

@@ -42,6 +42,6 @@ def test_with_json_an_error_is_an_object_with_its_hint() -> None:
     assert found["hint"] == "try 1"
 
 
-def test_with_json_an_error_without_a_hint_says_so() -> None:
-    result = run_dppp("calibrate --epsilon 1 --delta 1e-5 --teachers 1 --json")
-    assert json.loads(result.stderr)["hint"] is None
+def test_bad_input_without_a_hint_of_its_own_points_to_the_help_of_its_command() -> None:
+    result = run_dppp("bench --teachers 3 --labels 0 --cryptosystem masks --json")
+    assert json.loads(result.stderr)["hint"] == "see 'dppp bench --help'"

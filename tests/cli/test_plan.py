@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
+from dppp.learning.examples.local_models import digits
+
 PLAN = "plan --teachers 20 --accuracy-margin 0.5 --classes 3 --queries 1 --epsilon 2"
 
 NAMES = {
@@ -137,3 +139,99 @@ def test_bad_votes_are_refused_in_one_line(content: bytes, word: str, tmp_path: 
     path = tmp_path / "votes.csv"
     path.write_bytes(content)
     assert_refused(2, word, run_dppp(f"plan --votes {path} --classes 3"))
+
+
+BY_VOTES = "plan --teachers 20 --records 1600 --curve 20:0.75,100:0.85,1000:0.95 --epsilon 1"
+
+
+def test_votes_are_planned_from_a_curve(tmp_path: Path) -> None:
+    found = json_of(BY_VOTES)
+    accuracies = {each["votes"]: each["accuracy_expected"] for each in found["by_votes"]}
+    assert accuracies[found["votes_best"]] == max(accuracies.values()) == found["accuracy_expected"]
+    assert found["larger_epsilon"]["accuracy_expected"] > found["accuracy_expected"]
+    assert found["next_teacher"]["teachers"] == 21
+    assert found["source"] == "curve"
+    picture = tmp_path / "votes.png"
+    shown = run_dppp(f"{BY_VOTES} --plot {picture}")
+    assert shown.returncode == 0, shown.stderr
+    assert f"Best: {found['votes_best']} votes" in shown.stdout
+    assert "One more teacher" in shown.stdout
+    assert "ε = 2:" in shown.stdout
+    assert "Assumed" in shown.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_votes_are_planned_from_a_public_table(tmp_path: Path) -> None:
+    records = digits()
+    path = tmp_path / "digits.csv"
+    lines = [
+        ",".join([*map(str, row), "even" if int(label) % 2 == 0 else "odd"])
+        for row, label in zip(records.rows.tolist(), records.labels, strict=True)
+    ]
+    path.write_text("\n".join([",".join([*records.features, "kind"]), *lines]) + "\n")
+    command = f"plan --teachers 8 --data {path} --label kind --votes-per-teacher 1,5 --epsilon 4"
+    found = json_of(command)
+    assert (found["source"], found["classes"], found["held_out"]) == ("data", 2, 359)
+    assert found["records"] == (1797 - 359) // 8
+    assert {1, 5} <= {each["votes"] for each in found["by_votes"]}
+    assert all(each["shards_measured"] == each["shards"] for each in found["by_votes"])
+    shown = run_dppp(command)
+    assert shown.returncode == 0, shown.stderr
+    assert "Measured: votes of models on disjoint shards" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ("--teachers 20 --records 100", "learning curve or a public table"),
+        ("--teachers 20 --curve 10:0.5,90:0.8 --data x.csv", "learning curve or a public table"),
+        ("--records 100 --curve 10:0.5,90:0.8", "how many teachers"),
+        ("--teachers 9 --curve 10:0.5,90:0.8", "how many records"),
+        ("--teachers 9 --records 100 --curve ten", "not a point of a learning curve"),
+        ("--teachers 9 --records 0 --curve 10:0.5,90:0.8", "records"),
+        ("--teachers 9 --records 100 --curve 10:0.5,90:0.8 --label x", "--label goes with --data"),
+        ("--teachers 9 --records 100 --curve 10:0.5,90:0.8 --correlation 2", "correlation"),
+        ("--teachers 9 --records 100 --curve 10:0.5,90:0.8 --votes-per-teacher a", "whole numbers"),
+        ("--teachers 9 --records 100 --curve 10:0.5,90:0.8 --votes-per-teacher 9", "shards of 11"),
+        ("--teachers 9 --records 100 --curve 10:0.5,90:0.8 --accuracy-margin 1", "one vote"),
+        ("--teachers 9 --data x.csv", "which column"),
+        ("--teachers 9 --data x.csv --label y --classes 3", "own classes"),
+        ("--teachers 9 --data x.csv --label y --correlation 0.5", "how errors correlate"),
+        ("--teachers 9 --data /nowhere/x.csv --label y", "cannot read"),
+        ("--teachers 9 --colluders 9 --data /nowhere/x.csv --label y", "collu"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(options: str, word: str) -> None:
+    assert_refused(2, word, run_dppp(f"plan {options}"))
+
+
+RECORDS = "age,sex,city,label\n" + "".join(
+    f"{30 + place},{'mf'[place % 2]},{'rome' if place % 3 else 'bonn'},{place % 2}\n"
+    for place in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("a,b,c\n0,17.99,yes\n", "17.99"),
+        ("a,b,c\nno,-3,yes\n", "-3"),
+        (RECORDS, "column 'age'"),
+        (RECORDS.replace("age", "id"), "--data"),
+        ("a,b\n" + "".join(f"x{place},x{place}\n" for place in range(101)), "101 different"),
+    ],
+)
+def test_a_table_that_is_not_votes_is_refused_with_what_to_do(
+    content: str, word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "records.csv"
+    path.write_text(content)
+    result = run_dppp(f"plan --votes {path} --queries 1")
+    assert_refused(2, word, result)
+    assert "hint: " in result.stderr
+
+
+def test_teachers_who_disagree_on_few_queries_still_vote(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("a,b,c\nred,blue,red\nred,blue,green\n")
+    assert json_of(f"plan --votes {path} --queries 1 --target-accuracy 0.5")["classes"] == 3

@@ -119,7 +119,7 @@ def test_people_get_sentences() -> None:
 
 
 def test_a_plot_is_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "curve.png"
+    path = tmp_path / "curve.png"
     result = run_dppp(f"{CALIBRATE} --compare --plot {path} --json")
     assert result.returncode == 0
     assert json.loads(result.stdout)
@@ -150,13 +150,15 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         ("calibration", f"{CALIBRATE} --calibration rough"),
         ("paper", f"{CALIBRATE} --noise skellam --calibration paper"),
         ("too small", f"{CALIBRATE} --delta 1e-300"),
-        ("cannot draw", f"{CALIBRATE} --noise skellam --json --plot /proc/x/y.png"),
+        ("does not exist", f"{CALIBRATE} --noise skellam --json --plot /proc/x/y.png"),
+        ("kind of figure", f"{CALIBRATE} --noise skellam --json --plot /proc/y.txt"),
+        ("cannot draw", f"{CALIBRATE} --noise skellam --json --plot /proc/y.png"),
         ("cannot draw", f"{CALIBRATE} --noise skellam --json --plot x.what"),
         ("--variance", "certify --noise skellam --epsilon 1"),
         ("--ratio", "certify --noise polya --shape 1 --epsilon 1"),
         ("--share-sigma", "certify --noise skellam --variance 9 --share-sigma 1 --epsilon 1"),
-        ("share_variance", "certify --noise skellam --variance nan --epsilon 1"),
-        ("share_variance", "certify --noise skellam --variance 0 --epsilon 1"),
+        ("--variance", "certify --noise skellam --variance nan --epsilon 1"),
+        ("--variance", "certify --noise skellam --variance 0 --epsilon 1"),
         ("total_tosses", "certify --noise binomial --total-tosses 0 --epsilon 1"),
         ("honest-shares", "certify --noise skellam --variance 9 --epsilon 1 --honest-shares 0"),
         ("scope", "certify --noise skellam --variance 9 --epsilon 1 --scope both"),

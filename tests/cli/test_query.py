@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.protocol.small import CLASS_NAMES, FEATURES, small
 from tests.service.gateway.served import serve
@@ -20,16 +21,17 @@ from tests.service.process.tls_keys import make_keys
 
 import dppp.protocol.receipt
 import dppp.service.gateway.application
-from dppp.errors import GatewayError
+from dppp.cli.verify import find_rows
+from dppp.errors import GatewayError, KeyMaterialError
 from dppp.protocol.batch_store import MemoryBatchStore
+from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.release import Release
 from dppp.protocol.task import Task
-from dppp.service.gateway.desk import describe_task
+from dppp.protocol.wire import encode
 from dppp.service.gateway.embedded import Embedded, embed_gateway
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
-from dppp.service.gateway.schemas import TaskTerms
 from dppp.service.querier.connection import GatewayConnection
 
 Served = tuple[str, Embedded]
@@ -102,7 +104,7 @@ def test_an_unfinished_query_with_other_rows_is_refused_until_its_file_is_remove
     served: Served, table: Path
 ) -> None:
     parts = table.with_name("labels.csv.parts")
-    parts.write_text('{"digest": "of other rows", "parts": [[0, 5, "key"]]}', encoding="utf-8")
+    parts.write_text('{"digest": "of other rows", "parts": [[0, 5, "key", 0]]}', encoding="utf-8")
     assert_refused(2, "belongs to other rows", run_dppp(command(served, table)))
     parts.write_text("not JSON", encoding="utf-8")
     assert_refused(2, "remove it to start again", run_dppp(command(served, table)))
@@ -121,7 +123,7 @@ BAD_TABLES = {
     "an empty cell": (b"first,second\n1,\n", "line 2"),
     "a short line": (b"first,second\n1\n", "line 2 of"),
     "infinite": (b"first,second\n1,inf\n", "finite"),
-    "not a number": (b"first,second\nnan,1\n", "finite"),
+    "not a number": (b"first,second\nnan,1\n", "nothing in column 'first'"),
     "no text": (b"first,second\n\xff\xfe,1\n", "not a CSV file in UTF-8"),
     "a column twice": (b"first,second,first\n1,2,3\n", "'first' twice"),
 }
@@ -235,12 +237,14 @@ def test_an_address_that_is_none_is_refused(served: Served, table: Path) -> None
     assert_refused(2, "https://host:port", run_dppp(asked))
 
 
-def test_receipts_of_another_task_than_the_one_known_of_are_refused(
+def test_another_task_than_the_one_known_of_is_refused_before_anything_is_sent(
     served: Served, table: Path
 ) -> None:
     refused = run_dppp(command(served, table, "--task", "0" * 64))
     assert refused.returncode == 1
-    assert "the check of the task failed" in refused.stderr
+    assert "which is not the one that you gave; nothing was sent" in refused.stderr
+    assert spent(served) == 0
+    assert not table.with_name("labels.csv.rowkey").exists()
     assert_refused(2, "64 hexadecimal digits", run_dppp(command(served, table, "--task", "12")))
 
 
@@ -264,20 +268,22 @@ def test_labels_that_are_not_in_the_gateways_own_receipt_are_refused(
     assert "its own receipt" in refused.stderr
 
 
-@pytest.mark.parametrize("swapped", ["features", "classes"])
+@pytest.mark.parametrize("swapped", ["features", "class_names"])
 def test_a_gateway_that_swaps_columns_or_classes_is_noticed(
     served: Served, table: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
 ) -> None:
-    """The rows would be voted on with their columns exchanged, and every receipt would hold."""
+    """The rows would be voted on with their columns exchanged, and every receipt would hold.
 
-    def lie(task: Task) -> TaskTerms:
-        true = describe_task(task)
-        return true.model_copy(update={swapped: getattr(true, swapped)[::-1]})
+    But the task has another id then, and what is sealed for it opens for nobody.
+    """
 
-    monkeypatch.setattr(dppp.service.gateway.application, "describe_task", lie)
+    def lie(task: Task) -> bytes:
+        return encode(replace(task, **{swapped: getattr(task, swapped)[::-1]}))
+
+    monkeypatch.setattr(dppp.service.gateway.application, "encode", lie)
     refused = run_dppp(command(served, table))
     assert refused.returncode == 1
-    assert "has other columns or classes" in refused.stderr
+    assert "422 these rows are sealed for another task" in refused.stderr
     assert not table.with_name("labels.csv").exists()
 
 
@@ -324,6 +330,54 @@ def test_rows_released_before_are_marked_and_paid_for_once_when_asked_afresh(
         lines = list(csv.DictReader(file))
     assert [line["in_receipt"] for line in lines] == ["false"] * 2 + ["true"] * 3
     assert {line["flagged"] for line in lines} == {"false"}
+    noise = served[1].runner.task.noise.of_teachers(5)
+    for line in lines:
+        counts = [int(value) for name, value in line.items() if name.startswith("count_")]
+        said = float(line["lead_by_noise"])
+        assert said == pytest.approx(chance_of_lead(noise, lead_of(counts)), rel=0.01)
     assert spent(served) == len(ROWS)
     assert json_of(f"{asked} --fresh")["in_receipts"] == len(ROWS)
     assert spent(served) == 2 * len(ROWS)
+
+
+def test_a_receipt_tells_its_rows_to_whoever_has_them_and_their_secret(
+    served: Served, table: Path
+) -> None:
+    proof, secrets = table.with_name("proof"), table.with_name("labels.csv.rowkey")
+    asked = command(served, table, "--receipts", str(proof))
+    assert json_of(asked)["row_key"] == str(secrets)
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    receipt = proof / "batch-0001.receipt"
+    verified = verify_receipt(receipt.read_bytes(), insecure_testing=True)
+    assert find_rows(verified, table, secrets) == list(range(1, len(ROWS) + 1))
+    other = table.with_name("other.rowkey")
+    other.write_text(f"{'00' * 32}\n")
+    other.chmod(0o600)
+    assert find_rows(verified, table, other) == [None] * len(ROWS)
+    json_of(f"{asked} --fresh")  # under a second secret; the first one's receipt is still known
+    assert len(secrets.read_text().split()) == 2
+    assert find_rows(verified, table, secrets) == list(range(1, len(ROWS) + 1))
+    other.chmod(0o644)
+    with pytest.raises(KeyMaterialError, match="can be read by others"):
+        find_rows(verified, table, other)
+
+
+def test_a_gateway_that_puts_its_own_key_among_the_teachers_is_refused_by_the_tasks_id(
+    served: Served, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = served[1].runner.task
+    own = X25519PrivateKey.generate().public_key().public_bytes_raw()
+
+    def swap(task: Task) -> bytes:
+        first, *others = task.teachers
+        return encode(replace(task, teachers=(replace(first, row_key=own), *others)))
+
+    monkeypatch.setattr(dppp.service.gateway.application, "encode", swap)
+    taken: list[object] = []
+    monkeypatch.setattr(Jobs, "submit_sealed", lambda *parts, **_: taken.append(parts))
+    refused = run_dppp(command(served, table, "--task", task.task_id.hex()))
+    assert refused.returncode == 1
+    assert "nothing was sent" in refused.stderr
+    assert not taken
+    run_dppp(command(served, table))  # the control: without the id nothing is noticed before
+    assert taken

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
+from tests.experiments.several_votes.made_up import made_up_connections
 
 from dppp.cli import reproduce as command
 from dppp.experiments import report as whole_report
@@ -13,6 +14,7 @@ from dppp.experiments import reproduce, skew
 from dppp.experiments.accuracy import curves
 from dppp.experiments.costs import overhead
 from dppp.experiments.reproduce import reproduce_overhead
+from dppp.experiments.several_votes import against_votes, company, learners
 from dppp.experiments.teachers import ensembles
 
 
@@ -84,14 +86,46 @@ def test_a_point_that_disagrees_fails_the_command(tmp_path, monkeypatch, few_eps
     assert not json.loads(result.stdout)["encrypted"][0]["agrees"]
 
 
+@pytest.fixture
+def made_up_files(monkeypatch):
+    """Connections that are dealt and learned like the real ones."""
+    few = lambda seed: made_up_connections(train=1_500, test=60, seed=seed)  # noqa: E731
+    monkeypatch.setattr(company, "load_nsl_kdd", few)
+    monkeypatch.setattr(learners, "load_nsl_kdd", few)
+
+
+def test_votes_make_a_table_and_a_figure(tmp_path, made_up_files):
+    found = json_of(f"reproduce votes --dataset nsl-kdd-20 --quick --out {tmp_path}")
+    with (tmp_path / "votes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["teachers"], row["votes"]) for row in rows} == {("20", "1"), ("20", "10")}
+    assert len(rows) == len(found["rows"])
+    assert all(row["certified"] == "true" and row["splits"] == "1" for row in rows)
+    assert (tmp_path / "votes.png").is_file()
+    assert "one organisation alone" in found["shows"]
+
+
+def test_a_quick_look_at_skew_is_at_company(tmp_path, made_up_files):
+    found = json_of(f"reproduce skew --quick --out {tmp_path}")
+    assert [made["command"] for made in found["artefacts"]] == ["company"]
+    assert (tmp_path / "company.csv").is_file()
+    assert (tmp_path / "company.png").is_file()
+    assert not (tmp_path / "skew.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         ("accuracy-epsilon --dataset iris --out OUT", "iris"),
         ("accuracy-delta --dataset breast-cancer --out OUT --repetitions 0", "repetitions"),
         ("skew --dataset breast-cancer --out OUT", "breast-cancer"),
+        ("skew --by size --out OUT", "size"),
+        ("skew --by company --dataset mnist --out OUT", "mnist"),
+        ("skew --by labels --quick --out OUT", "no quick run"),
+        ("votes --dataset breast-cancer --out OUT", "breast-cancer"),
+        ("votes --splits 0 --out OUT", "splits"),
         ("overhead --out OUT --modulus-bits 100 --teachers 4", "100 bits"),
-        ("accuracy-epsilon --dataset breast-cancer --out /dev/null/x", "/dev/null/x"),
+        ("accuracy-epsilon --dataset breast-cancer --out /dev/null/x", "/dev/null is not a folder"),
         ("accuracy-epsilon --out OUT", "--dataset"),
     ],
 )
@@ -116,4 +150,7 @@ def test_the_command_knows_the_datasets_and_defaults_of_the_experiments():
     assert command.DATASETS == ensembles.DATASETS
     assert tuple(skew.RECIPES) == command.SKEWED
     assert (command.TEACHERS, command.MODULUS_BITS) == (overhead.TEACHERS, overhead.MODULUS_BITS)
+    assert tuple(against_votes.FEDERATIONS) == command.VOTED
+    assert company.DATASET == command.COMPANY_DATASET
+    assert command.SPLITS == against_votes.SPLITS == company.SPLITS
     assert (command.REPETITIONS, command.SEED) == (curves.REPETITIONS, curves.SEED)

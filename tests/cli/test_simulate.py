@@ -1,4 +1,6 @@
 import csv
+import gzip
+import random
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,27 @@ def test_a_simulation_without_cryptography_says_so(table: Path) -> None:
     assert json_of(command)["certified"] is False
 
 
+def test_a_private_accuracy_stands_beside_what_one_has_without_it(table: Path) -> None:
+    command = f"simulate --data {table} --label diagnosis --no-cryptography --epsilon 0.3"
+    found = json_of(command)
+    assert found["held_out"] == 113
+    assert found["accuracy_expected"] < found["accuracy_majority"] < found["accuracy_single"]
+    assert found["accuracy_single_worst"] <= found["accuracy_single"]
+    assert 0 < found["accuracy_local"] < 1
+    assert found["worth_it"] is False
+    assert found["worth_it_to_a_teacher"] is False
+    changes = {(each["asker"], each["change"]) for each in found["advice"]}
+    assert ("an outsider", "queries") in changes
+    assert ("a teacher", "epsilon") in changes
+    shown = run_dppp(command)
+    assert shown.returncode == 0, shown.stderr
+    text = " ".join(shown.stdout.split())
+    assert all(" ".join(sentence.split()) in text for sentence in found["verdict"])
+    assert "it would be worth it with ε =" in text
+    assert "Traceback" not in shown.stderr
+    assert "Warning" not in shown.stderr
+
+
 def test_much_budget_gives_nearly_the_votes_in_the_clear(table: Path) -> None:
     found = json_of(
         f"simulate --data {table} --label diagnosis --no-cryptography --epsilon 60 --delta 1e-3 "
@@ -60,13 +83,20 @@ def test_much_budget_gives_nearly_the_votes_in_the_clear(table: Path) -> None:
         ("kind\nx\ny\n", "nothing to learn from"),
         ("a,kind\n1,x\n2\n", "line 3"),
         ("a,kind\n\n1,x\n\n2\n", "line 5"),
-        ("a,kind\n1,x\ntwo,y\n", "expected a finite number"),
-        ("a,kind\n1,x\nnan,y\n", "fill in"),
-        ("a,kind\n1,x\n,y\n", "expected a finite number"),
-        ("a,kind\n1,x\n2,\n", "no label"),
+        ("a,kind\n1,x\ninf,y\n", "line 3 has 'inf' in column 'a', not a finite number"),
+        ("a,b,kind\n1e400,2,x\n1,-inf,y\n", "line 3 has '-inf' in column 'b'"),
+        ("a,b,kind\n1e308,2,x\n1,2,y\n", "'1e308' in column 'a', too large to learn from"),
+        ("a,kind\n,x\n,y\n", "nothing to learn from"),
+        ("a,kind\n1,\n2,\n", "no record of"),
+        ("a,kind\n1,x\n2,\n", "two classes"),
         ("a,kind\n1,x\n2,x\n", "two classes"),
         ("a,a,kind\n1,1,x\n2,2,y\n", "'a' twice"),
         ("a,kind\n1,x\n2,y\n", "too few"),
+        ("a,kind\ntwo,x\n,y\n", "too few"),
+        ("kind,a\n" + "".join(f"{n / 8},1\n" for n in range(90)), "an amount"),
+        ("kind,a\n" + "".join(f"{n},1\n" for n in range(900)), "an amount"),
+        ("kind,a\n" + "".join(f"{n:x}z,1\n" for n in range(90)), "too many for classes"),
+        ("0,tcp,0,kind\n1,udp,2,x\n", "add a line of names at the top"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_one_line(text: str, reason: str, tmp_path: Path) -> None:
@@ -86,3 +116,121 @@ def test_a_promise_that_cannot_be_made_is_one_line(table: Path) -> None:
     command = f"simulate --data {table} --label diagnosis"
     assert_refused(2, "epsilon", run_dppp(f"{command} --epsilon 0"))
     assert_refused(2, "delta", run_dppp(f"{command} --delta 1"))
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Numbers, a category, words, dates and a bool; in each of them something is missing."""
+    path = tmp_path_factory.mktemp("mixed") / "mixed.csv"
+    source = random.Random(7)  # noqa: S311 - a made-up table
+    lines = ["age,ward,note,admitted,smokes,number,outcome"]
+    for number in range(600):
+        age, ward = source.randint(18, 80), source.choice(["north", "south", "east"])
+        note = source.choice(["stable, no complaints", "chest pain at night", "cough since monday"])
+        is_ill = age + 40 * ("pain" in note) + 15 * (ward == "north") > 65
+        cells = [age, ward, f'"{note}"', f"2024-0{source.randint(1, 9)}-11", source.random() < 0.4]
+        shown = ["" if source.random() < 0.07 else str(cell) for cell in cells]
+        label = "" if number in (3, 10) else "ill" if is_ill else "well"
+        lines.append(",".join([*shown, str(number), label]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_table_of_mixed_columns_with_missing_cells_is_learned_from(
+    mixed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labels.csv"
+    command = f"simulate --data {mixed} --label outcome --teachers 10 --epsilon 8 --queries 20"
+    found = json_of(f"{command} --out {out}")
+    assert found["records"] == 598
+    assert found["accuracy_centralised"] > found["accuracy_majority"] + 0.15
+    assert found["accuracy_plurality"] > found["accuracy_majority"] + 0.1
+    assert any("2 records have no label (the first in line 5)" in note for note in found["notes"])
+    assert any("'number' looks like an identifier" in note for note in found["notes"])
+    with out.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["ward"] for row in rows} <= {"north", "south", "east", ""}
+    assert len(rows) == 20
+
+
+def test_columns_are_left_out_or_chosen_by_name(mixed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    command = f"simulate --data {mixed} --label outcome --no-cryptography --queries 5 --out {out}"
+    found = json_of(f"{command} --drop number,admitted")
+    assert not any("identifier" in note for note in found["notes"])
+    assert out.read_text(encoding="utf-8").splitlines()[0] == (
+        "record,private_label,age,ward,note,smokes"
+    )
+    json_of(f"{command} --columns note,age")
+    assert out.read_text(encoding="utf-8").splitlines()[0] == "record,private_label,note,age"
+    assert_refused(2, "no column 'numbr', 'x'", run_dppp(f"{command} --drop numbr,x"))
+    assert_refused(2, "is the label", run_dppp(f"{command} --columns outcome,age"))
+
+
+def test_the_same_table_is_read_however_it_is_written(mixed: Path, tmp_path: Path) -> None:
+    with mixed.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    semicolons, tabs = tmp_path / "semicolons.csv", tmp_path / "tabs.tsv.gz"
+    with semicolons.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(
+            [
+                [cell.replace(".", ",") if place == 0 else cell for place, cell in enumerate(row)]
+                for row in rows
+            ]
+        )
+    with gzip.open(tabs, "wt", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows(rows)
+    options = "--label outcome --no-cryptography --teachers 10 --epsilon 8 --queries 20"
+    wanted = json_of(f"simulate --data {mixed} {options}")
+    for path in (semicolons, tabs):
+        found = json_of(f"simulate --data {path} {options}")
+        assert found["accuracy_plurality"] == wanted["accuracy_plurality"]
+
+
+@pytest.mark.parametrize("place", ["missing/labels.csv", "taken"])
+def test_labels_are_written_to_a_file_in_a_folder_that_is_there(tmp_path: Path, place: str) -> None:
+    (tmp_path / "taken").mkdir()
+    command = f"simulate --data {tmp_path}/none.csv --label price --out {tmp_path / place}"
+    assert_refused(2, "folder", run_dppp(command))
+    assert not (tmp_path / "missing").exists()
+
+
+def write_persons(path: Path, persons: int, each: int) -> Path:
+    """A person's records have one class, which says nothing but who it is: easy if one leaked."""
+    random = np.random.default_rng(3)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["who", "x", "y", "kind"])
+        for person in range(persons):
+            place, kind = random.normal(size=2) * 100, "ab"[int(random.integers(2))]
+            for _ in range(each):
+                x, y = place + random.normal(size=2) * 0.01
+                writer.writerow([f"P{person}", x, y, kind])
+    return path
+
+
+def test_no_person_is_both_trained_on_and_asked_about(tmp_path: Path) -> None:
+    """The class of a person is a coin: whoever knows it has seen the person's other records."""
+    table = write_persons(tmp_path / "persons.csv", persons=150, each=4)
+    command = (
+        f"simulate --data {table} --label kind --teachers 4 --queries 20 --no-cryptography "
+        "--votes 1 --epsilon 40"
+    )
+    by_person = json_of(f"{command} --person who")
+    assert by_person["unit"] == "person"
+    assert by_person["held_out"] % 4 == 0
+    assert by_person["accuracy_centralised"] < 0.75
+
+
+def test_persons_who_are_too_few_are_refused(tmp_path: Path) -> None:
+    table = write_persons(tmp_path / "persons.csv", persons=8, each=40)
+    command = f"simulate --data {table} --label kind --teachers 8 --queries 20 --person who"
+    assert_refused(2, "8 persons", run_dppp(command))
+
+
+def test_the_result_says_how_many_votes_there_are_and_why(table: Path) -> None:
+    command = f"simulate --data {table} --label diagnosis --teachers 5 --no-cryptography"
+    found = json_of(f"{command} --epsilon 2")
+    assert set(found["votes"]) == {3}
+    assert "15 records for each of 2 classes" in found["votes_reason"]
+    assert set(json_of(f"{command} --epsilon 2 --votes 2")["votes"]) == {2}

@@ -8,11 +8,17 @@ must not make the same one by chance.
 import functools
 import os
 
-from tests.small_federation import Setting, dealt_key, kept_certificate, make_setting, seeded
+from tests.small_federation import (
+    Setting,
+    dealt_key,
+    kept_certificate,
+    make_setting,
+    seal_table,
+    seeded,
+)
 
 from dppp.privacy.ledger.ledger import Ledger
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
+from dppp.protocol.messages import BatchRequest
 from dppp.protocol.signing import sign
 from dppp.protocol.teacher import Teacher
 
@@ -54,10 +60,6 @@ def teacher_of(setting: Setting, index: int, ledger: Ledger) -> Teacher:
 
 def request_of(setting: Setting, number: int) -> BatchRequest:
     """Batch `number`, the same whoever makes it, signed by the aggregator."""
-    inputs = encode_inputs([[number + 0.5], [number + 0.25]][:QUERIES_PER_BATCH], 1)
-    queries = tuple(
-        Query(nonce=bytes([number, place]) * (NONCE_BYTES // 2), input=each)
-        for place, each in enumerate(inputs)
-    )
-    unsigned = BatchRequest(task_id=setting.task.task_id, deadline=DEADLINE, queries=queries)
-    return sign(unsigned, setting.aggregator_signer)
+    rows = [[number + 0.5], [number + 0.25]][:QUERIES_PER_BATCH]
+    queries = seal_table(setting.task, rows, seed=number)
+    return sign(BatchRequest(deadline=DEADLINE, queries=queries), setting.aggregator_signer)

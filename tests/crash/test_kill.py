@@ -27,12 +27,17 @@ from tests.crash.killing import (
     random_points,
     unsynced_sends,
 )
+from tests.crash.masked_runs import (
+    run_with_masked_aggregator_killed,
+    run_with_masked_teacher_killed,
+)
+from tests.crash.masked_setting import masked_setting
 from tests.crash.roles import UNDER_TEST
 from tests.crash.runs import run_with_aggregator_killed, run_with_teacher_killed
 from tests.crash.setting import BATCHES, crash_setting
 from tests.left_out import IS_SOAK, leave_out, need_program, only_in_soak
-from tests.small_federation import Setting
 
+from dppp.privacy.ledger.ledger import Ledger
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.transcript import Transcript
 from dppp.service.stores.ledgers import create_ledger, open_ledger
@@ -40,9 +45,13 @@ from dppp.service.stores.ledgers import create_ledger, open_ledger
 PLACES_IN_CI = 24
 PAIRS_IN_SOAK = 400
 Say = Callable[[str, object], None]
-RUNS: dict[str, Callable[[Setting, UnderTest], Sequence[object]]] = {
-    "teacher": run_with_teacher_killed,
-    "aggregator": run_with_aggregator_killed,
+RUNS: dict[str, Callable[[UnderTest], Sequence[object]]] = {
+    "teacher": lambda role: run_with_teacher_killed(crash_setting(), role),
+    "aggregator": lambda role: run_with_aggregator_killed(crash_setting(), role),
+    "teacher under masks": lambda role: run_with_masked_teacher_killed(masked_setting(), role),
+    "aggregator under masks": lambda role: run_with_masked_aggregator_killed(
+        masked_setting(), role
+    ),
 }
 
 
@@ -63,12 +72,22 @@ def made(folder: Path) -> Iterator[Nursery]:
 @pytest.fixture(scope="module")
 def new_ledger(folder: Path) -> Path:
     """A ledger as its operator made it, before the first batch."""
-    made, setting = folder / "new ledger", crash_setting()
+    setting = crash_setting()
+    return _make_ledger(folder / "new ledger", setting.name(UNDER_TEST), setting.accept)
+
+
+@pytest.fixture(scope="module")
+def new_masked_ledger(folder: Path) -> Path:
+    setting = masked_setting()
+    return _make_ledger(folder / "new masked ledger", setting.name(UNDER_TEST), setting.accept)
+
+
+def _make_ledger(made: Path, name: str, accept: Callable[[Ledger], Ledger]) -> Path:
     made.mkdir()
-    name, head_path = setting.name(UNDER_TEST), made / "head"
+    head_path = made / "head"
     create_ledger(made / "ledger", teacher=name, head_path=head_path)
     with open_ledger(made / "ledger", teacher=name, head_path=head_path) as ledger:
-        setting.accept(ledger)
+        accept(ledger)
     return made
 
 
@@ -86,7 +105,7 @@ class Sweep:
         shutil.copytree(self._files, folder)
         under_test = UnderTest(self._made, self.role, folder, points=list(points), log=log)
         try:
-            outcomes = RUNS[self.role](crash_setting(), under_test)
+            outcomes = RUNS[self.role](under_test)
         finally:
             under_test.abandon()
         assert len(outcomes) == BATCHES
@@ -97,10 +116,16 @@ class Sweep:
 
 
 @pytest.fixture(params=RUNS)
-def sweep(request: pytest.FixtureRequest, made: Nursery, new_ledger: Path, tmp_path: Path) -> Sweep:
+def sweep(
+    request: pytest.FixtureRequest,
+    made: Nursery,
+    new_ledger: Path,
+    new_masked_ledger: Path,
+    tmp_path: Path,
+) -> Sweep:
     (tmp_path / "nothing").mkdir()
-    files = new_ledger if request.param == "teacher" else tmp_path / "nothing"
-    return Sweep(request.param, made, files, tmp_path)
+    files = {"teacher": new_ledger, "teacher under masks": new_masked_ledger}
+    return Sweep(request.param, made, files.get(request.param, tmp_path / "nothing"), tmp_path)
 
 
 def test_a_batch_survives_a_kill_at_any_write_sync_or_send(

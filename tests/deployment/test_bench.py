@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.commands import assert_refused, run_dppp, run_process
@@ -11,19 +12,27 @@ SMALL = "--teachers 3 --classes 2 --modulus-bits 2048 --s 1 --singles 10 --label
 
 
 @pytest.mark.slow
-def test_a_deployment_is_measured_against_its_parts_and_stopped(tmp_path: Path) -> None:
+def test_deployments_under_both_cryptosystems_are_measured_against_their_parts_and_stopped(
+    tmp_path: Path,
+) -> None:
     need_program("nats-server", package="nats-server")
     folder = tmp_path / "load"
     result = run_process(f"bench --deployment {folder} {SMALL} --json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
+    for cryptosystem in ("masks", "paillier"):
+        _assert_measured(found[cryptosystem])
+    assert all(ratio > 0 for ratio in found["masks_over_paillier"].values())
+    assert _running_in(folder) == []
+
+
+def _assert_measured(found: dict[str, Any]) -> None:
     assert found["alone"]["batches"] == 1
     assert found["together_first_half"]["batches"] + found["together_second_half"]["batches"] == 9
     assert found["large"]["labels"] == 20
     assert all(ratio > 0 for ratio in found["ratios"].values())
     assert found["resident_megabytes"]["end"]["aggregator"] > 0
     assert found["bare_crypto"]["single"]["answers"] == [3, 3, 3]
-    assert _running_in(folder) == []
 
 
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_a_file_of_rows_becomes_right_labels_with_transcripts_that_verify(
 
 
 def test_the_same_command_again_is_free(federation: Running, asked: str, tmp_path: Path) -> None:
+    """By the same row secrets; another file of secrets would be another querier."""
+    asked = f"{asked} --row-key {tmp_path / 'rowkey'}"
     json_of(f"{asked} --out {tmp_path / 'one.csv'}")
     before = federation.charged()
     json_of(f"{asked} --out {tmp_path / 'two.csv'}")
@@ -98,7 +100,7 @@ def test_metrics_count_what_happened(federation: Running) -> None:
     assert before[0] == QUERIES - federation.charged()[0]
     federation.wait_for_end(federation.submit(1))
     metrics = _metrics(teacher)
-    asked = {"masks": "cast request", "paillier": "batch request"}[federation.cryptosystem]
+    asked = {"masks": "cast request", "paillier": "ballot request"}[federation.cryptosystem]
     assert metrics[f'dppp_answers_total{{message="{asked}"}}'] == 1
     assert metrics["dppp_queries_left"] == before[0] - 1
     assert metrics["dppp_certificate_seconds"] > 700 * 86_400

@@ -81,6 +81,8 @@ def test_rows_are_certified_with_and_without_the_remedy(found, tmp_path):
     ]  # fmt: skip
     assert [row.certified for row in rows] == [False, True, False, True]
     assert rows[0].silent == 0 < rows[2].silent
+    alone = (arrays["votes"] == arrays["truth"]).mean(axis=1)
+    assert {(row.alone_mean, row.alone_worst) for row in rows} == {(alone.mean(), alone.min())}
     assert "α = 0.1. nsl-kdd-20, equal sizes" in summarise_skew(rows)
     assert len(write_table(rows, tmp_path / "skew.csv").read_text().splitlines()) == 5
     assert draw_skew(rows, tmp_path / "skew.png").stat().st_size > 5_000

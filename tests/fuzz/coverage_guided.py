@@ -15,6 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["dppp", "msgpack"]):
+    from tests.fuzz.masked_samples import make_masked_samples
     from tests.fuzz.samples import Decoder, make_samples
 
     from dppp.errors import DpppError
@@ -26,7 +27,8 @@ MOST_MEGABYTES = 2048
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    decoders = make_samples().decoders()
+    decoders = (*make_samples().decoders(), *make_masked_samples().decoders())
+    assert len(decoders) <= 256, "one byte chooses the reader"
     for place, decoder in enumerate(decoders):
         (folder / f"good {place}").write_bytes(bytes([place]) + decoder.good)
     seconds = os.environ.get("DPPP_FUZZ_SECONDS", "120")
@@ -35,7 +37,7 @@ def main() -> None:
         f"-timeout={SLOWEST_INPUT_SECONDS}",
         f"-rss_limit_mb={MOST_MEGABYTES}",
         f"-artifact_prefix={folder}/",
-        "-max_len=8192",
+        "-max_len=20000",
         "-print_final_stats=1",
         str(folder),
     ]

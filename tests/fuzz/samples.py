@@ -15,7 +15,8 @@ from tests.crash.runs import identify
 from tests.crash.setting import NOW, crash_setting, request_of, teacher_of
 from tests.service.ceremony.ceremonies import TEACHERS as MEMBERS
 from tests.service.ceremony.ceremonies import hold
-from tests.small_federation import Setting, reply_of
+from tests.small_federation import Setting, asked_of, reply_of
+from tests.vectors.make_rows import MIXED_COLUMNS, MIXED_TABLE
 
 from dppp.paillier.decryption.opening import Opening
 from dppp.paillier.decryption.shares import DecryptionShares
@@ -31,15 +32,17 @@ from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import Kind, MemoryBatchStore
 from dppp.protocol.events import Abort, Output
-from dppp.protocol.inputs import decode_inputs
+from dppp.protocol.inputs import decode_rows, encode_rows, join_rows
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
+    BallotRequest,
     BatchRequest,
     CertifiedList,
     Endorsement,
     FromTeacher,
     ProofRequest,
+    SealedQueries,
     Signed,
     SignedShareProof,
     SignedShares,
@@ -70,7 +73,9 @@ class TeachersMessage(FromTeacher, Message, Protocol):
 
 KINDS: tuple[type[Message], ...] = (
     Task,
+    SealedQueries,
     BatchRequest,
+    BallotRequest,
     Ballot,
     BallotList,
     Endorsement,
@@ -84,7 +89,7 @@ KINDS: tuple[type[Message], ...] = (
 )
 
 TO_TEACHERS: tuple[type[SignedMessage], ...] = (
-    BatchRequest,
+    BallotRequest,
     BallotList,
     CertifiedList,
     ProofRequest,
@@ -148,7 +153,18 @@ class Samples:
             *self._roles_to_colluders(),
             *_ceremony(),
             *_broker(),
-            Decoder("inputs", bytes(16), lambda data: decode_inputs([data[:8], data[8:]], 1)),
+            Decoder(
+                "inputs",
+                bytes(16),
+                lambda data: decode_rows(data, 2, 1),
+                lambda table: join_rows(encode_rows(table, 1)),
+            ),
+            Decoder(
+                "mixed inputs",
+                join_rows(encode_rows(MIXED_TABLE, MIXED_COLUMNS)),
+                lambda data: decode_rows(data, len(MIXED_TABLE), MIXED_COLUMNS),
+                lambda rows: join_rows(encode_rows(rows, MIXED_COLUMNS)),
+            ),
             Decoder("kind", self.transcript[:80], kind_of),
             Decoder(
                 "head file",
@@ -326,7 +342,11 @@ def make_samples() -> Samples:
     }
     aggregator = setting.aggregator(MemoryBatchStore())
     request = request_of(setting, 0)
-    messages = {Task.KIND: encode(setting.task), BatchRequest.KIND: encode(request)}
+    messages = {
+        Task.KIND: encode(setting.task),
+        SealedQueries.KIND: encode(request.queries),
+        BatchRequest.KIND: encode(request),
+    }
     sends = list(aggregator.start(request, now=NOW).sends)
     while sends:
         send = sends.pop(0)
@@ -338,7 +358,8 @@ def make_samples() -> Samples:
         index: reply_of(role, messages[BallotList.KIND], now=NOW) for index, role in made.items()
     }
     first = made[1]
-    messages[Ballot.KIND] = reply_of(first, encode(request), now=NOW)
+    messages[BallotRequest.KIND] = asked_of(request, 1, setting.aggregator_signer)
+    messages[Ballot.KIND] = reply_of(first, messages[BallotRequest.KIND], now=NOW)
     messages[Endorsement.KIND] = endorsements[1]
     messages[SignedShares.KIND] = reply_of(first, messages[CertifiedList.KIND], now=NOW)
     messages[ProofRequest.KIND] = _proof_request(setting, messages[CertifiedList.KIND])

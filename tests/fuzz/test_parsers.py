@@ -12,14 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.crash.runs import identify
 from tests.crash.setting import NOW, request_of
+from tests.fuzz.masked_samples import (
+    MASKED_KINDS,
+    READER,
+    TO_MASKING_AGGREGATORS,
+    make_masked_samples,
+    named,
+)
 from tests.fuzz.samples import KINDS, TO_AGGREGATORS, Decoder, TeachersMessage, make_samples
 from tests.fuzz.strategies import bombs, damaged, encoded_otherwise, rearranged, rearranged_json
 from tests.left_out import IS_SOAK
 
 from dppp.errors import DpppError, TaskError, TranscriptError, WireError
+from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.messages import (
     BallotList,
-    BatchRequest,
     CertifiedList,
     Endorsement,
     SignedShares,
@@ -33,7 +40,10 @@ from dppp.protocol.with_paillier.batch import PaillierBatch
 EXAMPLES = 1000 if IS_SOAK else 60
 FLIPS_IN_CI = 300
 
-DECODERS = {decoder.name: decoder for decoder in make_samples().decoders()}
+DECODERS = {
+    decoder.name: decoder
+    for decoder in (*make_samples().decoders(), *make_masked_samples().decoders())
+}
 PACKED = [name for name in DECODERS if name in {kind.KIND for kind in KINDS} or "," in name]
 LEDGER = [name for name in DECODERS if name.startswith("ledger")]
 DOCUMENTS = ["federation file", "join request"]
@@ -81,6 +91,24 @@ def test_the_aggregator_reads_and_keeps_a_good_message(kind: type[TeachersMessag
     assert after_wrong == nothing != after_good
 
 
+@pytest.mark.parametrize("kind", TO_MASKING_AGGREGATORS)
+def test_the_aggregator_reads_and_keeps_a_good_message_under_masks(
+    kind: type[TeachersMessage],
+) -> None:
+    moment = make_masked_samples().moments[kind.KIND]
+    wrong = bytearray(moment.data)
+    wrong[-1] ^= 1  # of the signature, which comes last
+    states = []
+    for data in (b"", bytes(wrong), moment.data):
+        aggregator = moment.copy()
+        assert isinstance(aggregator, Aggregator)
+        (batch,) = aggregator._batches.values()
+        aggregator.receive(READER, data, now=moment.federation.now)
+        states.append((batch.status, batch.wanted(), batch.faults))
+    nothing, after_wrong, after_good = states
+    assert after_wrong == nothing != after_good
+
+
 @pytest.mark.parametrize("name", DECODERS)
 @tried
 @given(data=st.data())
@@ -96,7 +124,7 @@ def test_rearranged_messages_are_read_or_refused(name: str, data: st.DataObject)
     read(DECODERS[name], data.draw(rearranged(DECODERS[name].good)))
 
 
-@pytest.mark.parametrize("name", [kind.KIND for kind in KINDS])
+@pytest.mark.parametrize("name", [*(kind.KIND for kind in KINDS), *map(named, MASKED_KINDS)])
 @tried
 @given(data=st.data())
 def test_another_encoding_of_a_message_is_refused(name: str, data: st.DataObject) -> None:
@@ -119,10 +147,8 @@ def test_rearranged_ledger_records_and_documents_are_read_or_refused(
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        (BatchRequest, "queries"),
         (BallotList, "ballots"),
         (CertifiedList, "endorsers"),
-        (Receipt, "queries"),
         (Receipt, "participants"),
         (Receipt, "endorsers"),
         (Receipt, "openings"),

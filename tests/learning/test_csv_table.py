@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from dppp.errors import InputError
+from dppp.learning.cells import inputs_of
 from dppp.learning.csv_table import read_table
+from dppp.protocol.columns import as_columns
 
 
 def written(folder: Path, data: bytes) -> Path:
@@ -17,7 +19,7 @@ def written(folder: Path, data: bytes) -> Path:
 def test_columns_are_found_by_name_in_any_order(tmp_path: Path) -> None:
     table = read_table(written(tmp_path, b"\xef\xbb\xbf a ,b,name\r\n1,2,ann\r\n\r\n3,4,bob\r\n"))
     assert table.columns == ("a", "b", "name")
-    assert table.numbers(["b", "a"]) == [[2.0, 1.0], [4.0, 3.0]]
+    assert inputs_of(table, as_columns(["b", "a"])) == [[2.0, 1.0], [4.0, 3.0]]
     assert table.texts("name") == ["ann", "bob"]
     assert table.line_numbers == (2, 4)
 
@@ -32,7 +34,7 @@ def test_a_value_may_span_lines_and_the_next_mistake_is_still_found(tmp_path: Pa
     table = read_table(written(tmp_path, b'a,note\n1,"two\nlines"\nx,short\n'))
     assert table.texts("note") == ["two\nlines", "short"]
     with pytest.raises(InputError, match=r"line 4 of .* has 'x' in column 'a'"):
-        table.numbers(["a"])
+        inputs_of(table, as_columns(["a"]))
 
 
 @pytest.mark.parametrize(
@@ -53,4 +55,4 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path, data: bytes, words: str)
 def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     table = read_table(written(tmp_path, b"a,b\n1,2\n"))
     with pytest.raises(InputError, match="no column 'c'; it has a, b"):
-        table.numbers(["a", "c"])
+        inputs_of(table, as_columns(["a", "c"]))

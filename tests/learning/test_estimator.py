@@ -1,27 +1,28 @@
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from dppp.errors import InputError, QueriesExhausted
+from dppp.errors import InputError, NotWorthItWarning, QueriesExhausted
 from dppp.learning.estimator import EXPECTED_FAILED_CHECKS, PrivateVotingClassifier
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.noise import FAMILIES
 
 
 @functools.cache
-def records() -> tuple[np.ndarray, np.ndarray]:
-    rows, labels = make_classification(400, 5, n_informative=4, n_redundant=0, random_state=3)
+def records(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    rows, labels = make_classification(count, 5, n_informative=4, n_redundant=0, random_state=3)
     return rows, np.array(["ill", "well"])[labels]
 
 
@@ -39,6 +40,7 @@ def classifier(**changes: Any) -> PrivateVotingClassifier:
     return PrivateVotingClassifier(LogisticRegression(), **given)
 
 
+@pytest.mark.filterwarnings("ignore::dppp.errors.RecordsUsedAgainWarning")  # its checks refit
 def test_scikit_learns_own_checks_pass_but_for_those_listed() -> None:
     checked = PrivateVotingClassifier(
         LogisticRegression(),
@@ -237,6 +239,178 @@ def test_other_estimators_serve_too() -> None:
     assert {each.max_depth for each in given.teachers_} == {3}
     plain = PrivateVotingClassifier(cryptography=False, n_teachers=10, queries=5)
     plain.fit(rows[:300], labels[:300])
-    assert {type(each) for each in plain.teachers_} == {SVC}
+    assert {type(each[-1]) for each in plain.teachers_} == {SVC}
     for fitted in (given, plain):
         assert set(fitted.predict(rows[300:305])) <= {"ill", "well"}
+
+
+def test_fit_warns_where_the_majority_class_is_the_better_answer() -> None:
+    rows, labels = records()
+    mostly_ill = np.where(rows[:, 0] > 1.2, "well", "ill")
+    with pytest.warns(NotWorthItWarning, match="Not worth it to an outsider"):
+        classifier(epsilon=0.5).fit(rows, mostly_ill)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier(epsilon=60.0).fit(rows, labels)
+
+
+def test_a_verdict_says_what_one_has_without_the_federation_and_spends_nothing() -> None:
+    rows, labels = records()
+    fitted = classifier().fit(rows[:300], labels[:300])
+    verdict = fitted.verdict(rows[300:], labels[300:])
+    assert fitted.privacy_spent_["queries"] == 0
+    most = max(np.mean(labels[:300] == "ill"), np.mean(labels[:300] == "well"))
+    majority = "ill" if np.mean(labels[:300] == "ill") == most else "well"
+    assert verdict.accuracy_majority == np.mean(labels[300:] == majority)
+    alone = [model.score(rows[300:], labels[300:]) for model in fitted.teachers_]
+    assert verdict.accuracy_single == pytest.approx(np.mean(alone))
+    assert verdict.accuracy_single_worst == pytest.approx(min(alone))
+    assert verdict.worth_it
+    assert bool(verdict.advice) == (not verdict.worth_it_to_a_teacher)
+
+
+def test_the_verdict_on_training_records_leaves_out_the_model_that_saw_them() -> None:
+    rows, _ = records()
+    coin = np.random.RandomState(5).permutation(np.arange(len(rows)) % 2)
+    fitted = PrivateVotingClassifier(
+        DecisionTreeClassifier(),
+        n_teachers=10,
+        epsilon=20,
+        queries=10,
+        cryptography=False,
+        random_state=0,
+    ).fit(rows, coin)
+    assert all(
+        model.score(
+            rows[fitted._training.records.owners == place],
+            coin[fitted._training.records.owners == place],
+        )
+        == 1
+        for place, model in enumerate(fitted.teachers_)
+    )
+    verdict = fitted.verdict_
+    assert abs(verdict.accuracy_plurality - 0.5) < 0.1
+    assert abs(verdict.accuracy_single - 0.5) < 0.1
+    assert fitted.verdict_ is verdict
+
+
+def test_a_label_that_nobody_was_trained_on_has_no_verdict() -> None:
+    rows, labels = records()
+    fitted = classifier().fit(rows, labels)
+    with pytest.raises(InputError, match="training labels"):
+        fitted.verdict(rows[:2], ["ill", "zombie"])
+
+
+def mostly_ill(count: int) -> tuple[np.ndarray, np.ndarray]:
+    rows, labels = make_classification(
+        count, 5, n_informative=4, n_redundant=0, weights=(0.7,), class_sep=1.5, random_state=3
+    )
+    return rows, np.array(["ill", "well"])[labels]
+
+
+def test_advice_trains_models_for_more_votes_and_says_what_they_bring() -> None:
+    rows, labels = mostly_ill(2000)
+    few = classifier(epsilon=1.0, queries=100, n_teachers=10, votes=1)
+    with pytest.warns(NotWorthItWarning):
+        few.fit(rows[:1600], labels[:1600])
+    for verdict in (few.verdict_, few.verdict(rows[1600:], labels[1600:])):
+        assert not verdict.worth_it
+        (advice,) = (
+            each for each in verdict.advice if (each.asker, each.change) == ("an outsider", "votes")
+        )
+        assert advice.now == 1
+        assert advice.value is not None
+    many = classifier(epsilon=1.0, queries=100, n_teachers=10, votes=int(advice.value or 0))
+    found = many.fit(rows[:1600], labels[:1600]).verdict(rows[1600:], labels[1600:])
+    assert found.worth_it
+    assert found.accuracy_expected == pytest.approx(advice.accuracy_expected, abs=0.03)
+
+
+def test_more_votes_are_no_advice_where_the_promise_covers_a_whole_teacher() -> None:
+    rows, labels = mostly_ill(400)
+    with pytest.warns(NotWorthItWarning):
+        fitted = classifier(epsilon=0.5, unit="teacher").fit(rows, labels)
+    assert {each.change for each in fitted.verdict_.advice} == {"queries", "epsilon", "teachers"}
+
+
+class _Broken(LogisticRegression):
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: ARG002, N803
+        raise RuntimeError("out of order")
+
+
+class _Stranger(LogisticRegression):
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        return np.full(len(X), "healthy")
+
+
+class _Moody(LogisticRegression):
+    """Raises on one kind of record only."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        if np.any(X[:, 0] > 1.5):
+            raise RuntimeError("too large")
+        return super().predict(X)
+
+
+class _Ignorant(LogisticRegression):
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        return np.full(len(X), None)
+
+
+class _Terse(LogisticRegression):
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        return super().predict(X)[:1]
+
+
+class _Untagged(BaseEstimator):
+    """A regressor that does not say so."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "_Untagged":  # noqa: N803
+        self.model_ = LinearRegression().fit(X, y == "ill")
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        return np.asarray(self.model_.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (LinearRegression(), "every teacher, LinearRegression, is a regressor"),
+        (_Broken(), r"teacher 1 \(_Broken\) cannot predict .* out of order"),
+        (_Moody(), r"teacher \d \(_Moody\) cannot predict .* too large"),
+        (_Stranger(), r"teacher 1 \(_Stranger\) cannot predict .* 'healthy'"),
+        (_Ignorant(), r"teacher 1 \(_Ignorant\) knows no class"),
+        (_Terse(), r"teacher 1 \(_Terse\) gives 1 answers for 100 records"),
+        (_Untagged(), r"teacher 1 \(_Untagged\) cannot predict .* the model says"),
+    ],
+)
+def test_a_model_that_cannot_vote_is_refused_at_fit_by_name(model: Any, reason: str) -> None:
+    rows, labels = records()
+    private = PrivateVotingClassifier(model, n_teachers=4, cryptography=False, random_state=0)
+    with pytest.raises(InputError, match=reason) as refused:
+        private.fit(rows, labels)
+    assert refused.value.hint
+
+
+class _NeedsMany(LogisticRegression):
+    """Learns from any number of records, but answers nothing if there were few."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "_NeedsMany":  # noqa: N803
+        self.records_ = len(X)
+        super().fit(X, y)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+        if self.records_ < 50:
+            raise RuntimeError(f"{self.records_} records are too few")
+        return super().predict(X)
+
+
+def test_the_models_behind_single_votes_are_tried_as_well() -> None:
+    rows, labels = records()
+    private = PrivateVotingClassifier(
+        _NeedsMany(), n_teachers=4, votes=4, cryptography=False, random_state=0
+    )
+    with pytest.raises(InputError, match=r"teacher 1 for its vote 1 \(_NeedsMany\).* too few"):
+        private.fit(rows, labels)

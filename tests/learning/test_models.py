@@ -54,7 +54,7 @@ def test_a_model_that_fails_is_counted_in_a_simulation_as_in_the_protocol() -> N
     for models in ([lambda rows: [None] * len(rows)] * 5, [fail_on_ones] * 5):
         source = random.Random(1)  # noqa: S311 - the same noise for both
         simulated = SimulatedFederation(
-            certificate=certificate(), models=models, features=2, randomness=source.randbytes
+            certificate=certificate(), models=models, columns=2, randomness=source.randbytes
         )
         votes.append(np.array([each.counts for each in simulated.ask(ROWS).answers]))
     assert (votes[1] - votes[0]).tolist() == [[5, 0, 0], [0, 0, 0], [5, 0, 0]]

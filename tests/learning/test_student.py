@@ -175,8 +175,8 @@ def test_the_teachers_may_be_a_fitted_classifier_and_every_label_is_charged_once
     assert private.privacy_spent_["queries"] == 30
 
 
-def test_past_the_budget_the_ledgers_refusal_comes_through(private, pool):
-    with pytest.raises(QueriesExhausted, match=r"41 queries, but task .* has 40 left"):
+def test_past_the_budget_the_refusal_comes_through(private, pool):
+    with pytest.raises(QueriesExhausted, match=r"41 rows need .* 40 of queries=40 are left"):
         StudentClassifier(private, labels=41).fit(pool)
     assert private.privacy_spent_["queries"] == 0
 

@@ -27,7 +27,7 @@ from tests.masks.field_algebra import parameters_for
 from tests.masks.rounds import EPOCH, VOTES_SEED, Round
 
 from dppp.errors import ProofError, SealUnopened
-from dppp.masks.ballots import Body, Header, cast, header_of
+from dppp.masks.ballots import Body, Header, cast, digest_of_seals
 from dppp.masks.blame import (
     SealedRow,
     find_wrong_sums,
@@ -44,6 +44,8 @@ from dppp.masks.opening import recover_seeds
 from dppp.masks.parameters import FIELD
 from dppp.masks.sealing import KEY_BYTES, TAG_BYTES, Purpose, ShownSeal, open_one, show_seal
 from dppp.masks.sharing import add_rows, elements_to_bytes
+
+pytestmark = pytest.mark.attack
 
 PARAMETERS = parameters_for(5, 1, 1)
 EVERYONE = (1, 2, 3, 4, 5)
@@ -158,7 +160,7 @@ def put_seal(shown: Round, dealer: int, recipient: int, seal: bytes) -> None:
     body = reseal(shown.bodies[dealer], "secret_seals", recipient - 1, seal)
     header: Header = shown.headers[dealer]
     shown.bodies[dealer] = body
-    digest = header_of(body, salt=header.salt, seed=b"").secret_seals_digest
+    digest = digest_of_seals(body.secret_seals)
     shown.headers[dealer] = replace(header, secret_seals_digest=digest)
 
 

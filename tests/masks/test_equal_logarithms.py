@@ -49,6 +49,8 @@ from dppp.masks.equal_logarithms import (
 )
 from dppp.masks.sealing import Purpose, open_one, seal_many
 
+pytestmark = pytest.mark.attack
+
 EPOCH = Epoch(task_id=bytes(range(32)), number=7)
 CONTEXT = EPOCH.to_bytes() + b"batch, attempt, which seal"
 ORDER_EIGHT = lift(

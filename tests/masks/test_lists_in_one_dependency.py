@@ -51,6 +51,8 @@ from dppp.masks.dealing import sharing_of
 from dppp.masks.parameters import FIELD, Parameters
 from dppp.masks.sharing import Sharing
 
+pytestmark = pytest.mark.attack
+
 NOT_SERVED = 0
 Serving = tuple[int, ...]
 """The honest part of each teacher's list as a set of bits, bit i for dealer i; 0 for no list."""

@@ -43,6 +43,8 @@ from dppp.masks.opening import (
 from dppp.masks.parameters import FIELD, NARROWEST_SLOT_BITS, SIGMA, Parameters
 from dppp.masks.ring import ShortPolynomial, multiply, public_polynomial
 
+pytestmark = pytest.mark.attack
+
 PARAMETERS = parameters_for(5, 1, 1, largest_sum=2**14 - 1)
 EVERYONE = (1, 2, 3, 4, 5)
 FOUR = (1, 2, 4, 5)

@@ -17,6 +17,8 @@ from dppp.masks.equal_logarithms import prove_pair_secret
 from dppp.masks.possession import prove_possession, verify_possession
 from dppp.masks.sealing import Purpose, open_one, seal_many
 
+pytestmark = pytest.mark.attack
+
 EPOCH = Epoch(task_id=bytes(range(32)), number=7)
 
 

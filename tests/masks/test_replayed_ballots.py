@@ -26,6 +26,8 @@ from dppp.masks.epoch_keys import own_row_key
 from dppp.masks.opening import add_blocks, open_counts, recover_seeds
 from dppp.masks.sealing import Purpose
 
+pytestmark = pytest.mark.attack
+
 PARAMETERS = parameters_for(5, 1, 1)
 EVERYONE = (1, 2, 3, 4, 5)
 VICTIM = 3

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from dppp.errors import InputError, PeerFault, SealUnopened
 from dppp.masks.sealing import TAG_BYTES, Purpose, open_many, open_one, seal_many
 
+pytestmark = pytest.mark.attack
+
 KEY = bytes(range(32))
 CONTEXT = bytes(range(100, 132))
 ADDRESS: dict[str, Any] = {

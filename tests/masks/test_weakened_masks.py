@@ -51,6 +51,8 @@ from dppp.masks.ring import ShortPolynomial, centre, multiply, public_polynomial
 from dppp.masks.sharing import draw_elements, elements_to_bytes
 from dppp.randomness import KeyStream
 
+pytestmark = pytest.mark.attack
+
 PARAMETERS = parameters_for(5, 1, 1)
 EVERYONE = (1, 2, 3, 4, 5)
 VICTIM = 3

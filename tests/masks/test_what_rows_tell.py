@@ -32,6 +32,8 @@ from dppp.masks.dealing import sharing_of
 from dppp.masks.parameters import Parameters
 from dppp.masks.sharing import Sharing
 
+pytestmark = pytest.mark.attack
+
 TRUSTS = pytest.mark.parametrize("parameters", every_trust(12), ids=trust_of)
 
 

@@ -2,16 +2,19 @@
 
 import csv
 import math
+import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from tests.page.asking import ask_by_drawing, ask_first_example
-from tests.page.browsers import keep_screenshot, refused
+from tests.page.browsers import PHONE, keep_screenshot, refused
 from tests.page.drawn import draw
 from tests.page.federations import (
     CLASSES,
     FEW_QUERIES,
     TEACHERS,
+    Shown,
     certificate,
     found_digits,
     learned,
@@ -19,6 +22,7 @@ from tests.page.federations import (
 )
 
 from dppp.learning.examples.local_models import digits
+from dppp.protocol.lead import chance_of_lead, lead_of
 
 
 def write_csv(path: Path, rows: list[tuple[float, ...]], *, more: bool = False) -> Path:
@@ -27,6 +31,47 @@ def write_csv(path: Path, rows: list[tuple[float, ...]], *, more: bool = False) 
         writer.writerow([*(["a note, quoted"] if more else []), *digits().features])
         writer.writerows([*(['say "hi"'] if more else []), *row] for row in rows)
     return path
+
+
+def said_of(share: float) -> re.Pattern[str]:
+    """The sentence that belongs beside a lead which noise alone gives this often."""
+    often = "fewer than 0.1 %" if share < 0.001 else re.escape(f"{100 * share:.1f} %")
+    ends = {0.01: "noise hardly explains it", 0.2: "doubt is in place", 1: "may well be noise"}
+    meaning = next(words for most, words in ends.items() if share <= most)
+    return re.compile(f"two leading classes had equal votes.*{often} of answers.*{meaning}")
+
+
+PARTS = """([lines, count]) => [...document.querySelectorAll(lines)].flatMap((line) => {
+  const counts = [...line.querySelectorAll(count)].map((each) => Number(each.textContent));
+  const parts = [...line.querySelectorAll(".track > span")];
+  return counts.map((each, place) => [each, Number(parts[place].style.getPropertyValue("--part"))]);
+})"""
+
+
+def assert_one_scale(page: Page, lines: str, count: str) -> None:
+    """Every bar is as long as its count, held against the highest count of all lines."""
+    found = page.evaluate(PARTS, [lines, count])
+    widest = max(number for number, _ in found)
+    assert len(found) > 2
+    for number, part in found:
+        assert part == pytest.approx(max(0, number) / widest)
+
+
+def test_bars_of_different_releases_have_one_scale(browser: Browser) -> None:
+    with show(found_digits()) as shown, shown.opened(browser) as page:
+        for digit in ("3", "5"):
+            ask_by_drawing(page, digit)
+        page.click("nav a[href='#live']")
+        expect(page.locator("#releases .release")).to_have_count(2)
+        assert_one_scale(page, "#releases .release", ".bars output")
+
+
+def test_on_a_phone_the_answer_is_where_one_looks(shown: Shown, browser: Browser) -> None:
+    with shown.opened(browser, viewport=PHONE, has_touch=True) as page:
+        ask_by_drawing(page, "7")
+        expect(page.locator("#answer-title")).to_be_in_viewport()
+        expect(page.locator("#answer-body .big")).to_be_in_viewport(ratio=1)
+        keep_screenshot(page, "phone-answer")
 
 
 def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Browser) -> None:
@@ -44,31 +89,58 @@ def test_a_drawn_digit_gets_a_label_and_the_budget_goes_down_by_one(browser: Bro
             certificate(30).noise.variance * TEACHERS / certificate(30).trust.honest_shares
         )
         expect(page.locator("#answer-body")).to_contain_text(f"noise, about ±{spread:.3g}")
+        counts = [int(each) for each in page.locator("#answer-body .bars output").all_inner_texts()]
+        share = chance_of_lead(certificate(30).noise.of_teachers(TEACHERS), lead_of(counts))
+        expect(page.locator("#answer-body .sureness")).to_contain_text(said_of(share))
         keep_screenshot(page, "ask")
         page.click("nav a[href='#live']")
         expect(before).to_have_text("29")
 
 
-def test_past_the_budget_the_page_says_no_politely_and_what_was_released_stays_free(
-    browser: Browser,
+def draw_another(page: Page) -> None:
+    page.click("#pad-clear")
+    page.mouse.click(300, 400)
+
+
+def test_with_too_few_queries_left_ask_is_off_and_what_was_released_stays_free(
+    browser: Browser, tmp_path: Path
 ) -> None:
+    with show(found_digits(queries=FEW_QUERIES)) as shown, shown.opened(browser) as page:
+        page.click("nav a[href='#ask']")
+        page.click("#ways >> text=CSV")
+        rows = list(learned()[1][10:13])
+        page.set_input_files("#file", write_csv(tmp_path / "three.csv", rows))
+        expect(page.locator("#price")).to_contain_text("costs 3 queries, and 2 are left to you")
+        expect(page.locator("#ask-now")).to_be_disabled()
+        for digit in ("3", "5"):
+            ask_by_drawing(page, digit)
+        draw_another(page)
+        expect(page.locator("#price")).to_contain_text("none are left to you")
+        expect(page.locator("#ask-now")).to_be_disabled()
+        ask_by_drawing(page, "5")
+        expect(page.locator("#answer-links")).to_contain_text("Free")
+        expect(page.locator("#refusal")).to_be_hidden()
+
+
+def test_past_the_budget_the_page_says_no_politely(browser: Browser) -> None:
+    """Somebody else with the same token was faster: the page believes that there is more."""
     with (
         show(found_digits(queries=FEW_QUERIES)) as shown,
         shown.opened(browser, refused(403)) as page,
     ):
         for digit in ("3", "5"):
             ask_by_drawing(page, digit)
-        page.click("#pad-clear")
-        page.mouse.click(300, 400)
+        spent = shown.budget()
+        page.route("**/api/budget", lambda route: route.fulfill(json={**spent, "left_to_you": 2}))
+        page.reload()
+        page.click("nav a[href='#ask']")
+        draw_another(page)
         page.click("#ask-now")
         expect(page.locator("#refusal")).to_be_visible()
         expect(page.locator("#refusal-reason")).to_contain_text("0 are left")
         expect(page.locator("#refusal-reason")).to_contain_text("; ask for fewer, or for rows that")
         expect(page.locator("#refusal-next")).to_contain_text("nobody can add to it here")
         keep_screenshot(page, "refusal")
-        ask_by_drawing(page, "5")
-        expect(page.locator("#answer-links")).to_contain_text("Free")
-        expect(page.locator("#refusal")).to_be_hidden()
 
 
 def test_the_fields_can_be_filled_by_an_example_and_asked(digits_page: Page) -> None:
@@ -88,8 +160,11 @@ def test_a_csv_file_is_read_here_and_answered_row_by_row(digits_page: Page, tmp_
     with digits_page.expect_request(lambda request: request.method == "POST") as posting:
         digits_page.click("#ask-now")
     assert posting.value.post_data_json == {"rows": [list(row) for row in rows]}
-    shown = digits_page.locator("#answer-body [data-label]")
+    shown = digits_page.locator("#answer-body table [data-label]")
     expect(shown).to_have_count(3)
+    expect(digits_page.locator("#answer-body tbody td:first-child")).to_have_text(["1", "2", "3"])
+    assert_one_scale(digits_page, "#answer-body tbody tr", ".highest")
+    keep_screenshot(digits_page, "answers")
     with digits_page.expect_download() as downloading:
         digits_page.click("text=labels as CSV")
     with open(downloading.value.path(), newline="", encoding="utf-8") as file:

@@ -13,7 +13,12 @@ SPLIT = """async (text) => {
   return splitCsv(text).map(({ cells }) => cells);
 }"""
 COLUMN = """async (values) => (await import("/page/csv.js")).columnCsv("label", values)"""
-READ = """async ([text, features]) => (await import("/page/csv.js")).readRows(text, features)"""
+READ = """async ([text, columns]) => {
+  const { readRows } = await import("/page/csv.js");
+  const plain = { kind: "number", values: [], may_be_missing: false };
+  const whole = (each) => (typeof each === "string" ? { name: each, ...plain } : each);
+  return readRows(text, columns.map(whole));
+}"""
 
 CELLS = st.text(st.sampled_from('ab ",1.\n'), max_size=4)
 
@@ -72,3 +77,33 @@ def test_a_fault_is_named_by_its_line(digits_page: Page, text: str, fault: str) 
 def test_a_long_note_is_no_trouble(digits_page: Page) -> None:
     text = 'note,a,b\n"' + 'so, ""he"" said\n' * 300_000 + '",1,2\n'
     assert digits_page.evaluate(READ, [text, ["a", "b"]])["rows"] == [[1, 2]]
+
+
+TYPED = [
+    {"name": "age", "kind": "number", "values": [], "may_be_missing": True},
+    {"name": "ward", "kind": "category", "values": ["east", "süd"], "may_be_missing": False},
+    {"name": "note", "kind": "text", "values": [], "may_be_missing": True},
+]
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+def test_typed_columns_are_read_with_what_is_missing(digits_page: Page, between: str) -> None:
+    lines = [["ward", "note", "age"], ["süd", "a note", "1.5"], ["east", "", "NA"]]
+    text = "\n".join(between.join(line) for line in lines)
+    read = digits_page.evaluate(READ, [text, TYPED])
+    assert read["rows"] == [[1.5, "süd", "a note"], [None, "east", None]]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("age,ward,note\n1,,x\n", "line 2, column “ward”: the value is missing"),
+        ("age,ward,note\n1,north,x\n", "“north” is not one of east, süd"),
+        ("age,ward,note\nold,east,x\n", "“old” is not a number"),
+    ],
+)
+def test_a_cell_that_is_not_of_its_column_is_named(
+    digits_page: Page, text: str, fault: str
+) -> None:
+    with pytest.raises(Error, match=fault):
+        digits_page.evaluate(READ, [text, TYPED])

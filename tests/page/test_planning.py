@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.page.browsers import keep_screenshot, refused
 from tests.page.federations import Shown
 from tests.page.sliders import set_sliders
@@ -61,3 +61,27 @@ def test_noise_that_would_drown_the_votes_is_said_in_words(plan_page: Page) -> N
     expect(plan_page.locator("#family-skellam-exact")).to_contain_text("drown")
     expect(plan_page.locator("#plan-best")).to_contain_text("Every noise tried here")
     expect(plan_page.locator("#family-binomial-paper")).to_contain_text("drowned in noise")
+
+
+def test_the_headline_names_no_noise_before_all_are_worked_out(plan_page: Page) -> None:
+    held: list[Route] = []
+    plan_page.route("**/api/plan?*noise=polya*", held.append)
+    plan_page.click("nav a[href='#plan']")
+    expect(plan_page.locator(".family[data-state=done]")).to_have_count(5)
+    expect(plan_page.locator("#plan-best")).to_have_text("Working out each noise …")
+    expect(plan_page.locator("#plan-lead")).to_have_text("")
+    for route in held:
+        route.continue_()
+    expect(plan_page.locator(".family[data-state=done]")).to_have_count(6)
+    expect(plan_page.locator("#plan-best")).to_contain_text("with the least noise")
+
+
+def test_votes_of_each_teacher_have_one_slider_and_make_the_lead_needed_smaller(
+    plan_page: Page,
+) -> None:
+    open_plan(plan_page)
+    expect(plan_page.locator("#sliders input[name=votes]")).to_have_count(1)
+    lead = plan_page.locator("#plan-lead")
+    expect(lead).to_contain_text("beside 250 votes in all")
+    set_sliders(plan_page, votes="4")
+    expect(lead).to_contain_text("beside 1,000 votes in all")

@@ -25,6 +25,8 @@ from dppp.paillier.proofs.ballots import (
     verify_ballots,
 )
 
+pytestmark = pytest.mark.attack
+
 
 def _factors(modulus: mpz, *values: mpz) -> bool:
     """Whether any of the values shares a proper factor with the modulus."""

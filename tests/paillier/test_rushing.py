@@ -28,6 +28,8 @@ from dppp.paillier.keys import Decryption, PublicKey
 from dppp.paillier.proofs.ballots import ProvenBallot, prove_ballot, verify_ballots
 from dppp.paillier.structure import lift_root
 
+pytestmark = pytest.mark.attack
+
 # N, t = ⌊(N + C)/2⌋ + 1 with C = ⌊N/5⌋, and two colluders of that C.
 FEDERATIONS = [(10, 7, (4, 8)), (20, 13, (8, 16))]
 KEYS = 8

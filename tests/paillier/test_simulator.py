@@ -17,6 +17,8 @@ from dppp.paillier.decryption.shares import make_decryption_shares
 from dppp.paillier.encryption import Ciphertext
 from dppp.paillier.keys import Decryption
 
+pytestmark = pytest.mark.attack
+
 TEACHERS, THRESHOLD = 7, 4
 # Each holds t - 1: the colluders and whoever was added to them.
 COALITIONS = [(1, 2, 3), (5, 6, 7), (2, 4, 6), (1, 4, 7)]

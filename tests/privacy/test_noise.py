@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -196,3 +197,14 @@ def test_a_wide_discrete_gaussian_has_the_variance_of_a_gaussian() -> None:
     for sigma in (9_999.0, 10_001.0):
         noise = DiscreteGaussian(share_sigma=sigma, shares=3)
         assert noise.variance == pytest.approx(3 * sigma**2, rel=1e-13)
+
+
+def test_parameters_may_be_numpys() -> None:
+    given: Any = (np.float32(1.5), np.int64(2), np.int64(100), np.float64(0.5))
+    assert Skellam(share_variance=given[0]) == Skellam(share_variance=1.5)
+    assert DiscreteGaussian(share_sigma=given[1]) == DiscreteGaussian(share_sigma=2.0)
+    assert Binomial(total_tosses=given[2]) == Binomial(total_tosses=100)
+    found = Polya(shape=given[3], ratio=given[3], shares=given[1])
+    assert [type(each) for each in (found.shape, found.ratio, found.shares)] == [float, float, int]
+    with pytest.raises(InputError, match="share_variance"):
+        Skellam(share_variance=True)

@@ -22,6 +22,7 @@ from tests.protocol.parties import (
     new_ledger,
     new_teacher,
     seeded,
+    sent_to,
 )
 from tests.small_federation import reply_of
 
@@ -33,7 +34,7 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.protocol.messages import Ballot, BatchId, BatchRequest, SignedShares
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.wire import decode, encode
+from dppp.protocol.wire import decode
 
 
 class NotOpened(Exception):
@@ -69,7 +70,10 @@ class Attacker:
     ) -> dict[int, bytes]:
         """Honest ballots for a request."""
         asked = self.honest if of is None else of
-        return {index: reply_of(self.teachers[index], encode(request)) for index in asked}
+        return {
+            index: reply_of(self.teachers[index], sent_to(self.setting, request, index))
+            for index in asked
+        }
 
     def open(
         self,

@@ -10,6 +10,7 @@ from tests.protocol.parties import (
     new_ledger,
     new_teacher,
     request_for,
+    sent_to,
     set_up,
 )
 from tests.protocol.recording import RecordingAggregator
@@ -98,5 +99,8 @@ def start_batch(teachers: int = 5, colluders: int = 1, dropouts: int = 1) -> One
         aggregator=aggregator,
         teachers=roles,
         batch=batch_of(setting, request),
-        ballots={index: reply_of(role, encode(request), now=NOW) for index, role in roles.items()},
+        ballots={
+            index: reply_of(role, sent_to(setting, request, index), now=NOW)
+            for index, role in roles.items()
+        },
     )

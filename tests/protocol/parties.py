@@ -14,9 +14,11 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 from tests.small_federation import (
     Setting,
+    asked_of,
     deal_short_key,
     kept_certificate,
     make_setting,
+    seal_table,
     seeded,
 )
 from tests.vectors.make_paillier import PRIMES
@@ -32,10 +34,8 @@ from dppp.privacy.ledger.chain import Head
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import HeadMemory, LedgerStore
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.inputs import encode_inputs
 from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import (
-    NONCE_BYTES,
     Ballot,
     BallotList,
     BatchId,
@@ -43,11 +43,8 @@ from dppp.protocol.messages import (
     CertifiedList,
     Endorsement,
     Endorser,
-    Query,
     ballot_context,
-    batch_id,
     list_hash,
-    query_id,
 )
 from dppp.protocol.signing import sign
 from dppp.protocol.task import Task
@@ -164,20 +161,19 @@ def new_teacher(
 def request_for(
     setting: Setting, values: Sequence[float], *, nonce: object = 0, deadline: int = 1000
 ) -> BatchRequest:
-    """A batch with one query for each value, under nonces that `nonce` determines; signed."""
-    source = seeded("nonces", nonce)
-    inputs = encode_inputs([[value] for value in values], 1)
-    request = BatchRequest(
-        task_id=setting.task.task_id,
-        deadline=deadline,
-        queries=tuple(Query(nonce=source.randbytes(NONCE_BYTES), input=each) for each in inputs),
-    )
-    return sign(request, setting.aggregator_signer)
+    """A batch with one query for each value, under a row key that `nonce` determines; signed."""
+    rows = [[value + place / 1024] for place, value in enumerate(values)]  # no row twice
+    queries = seal_table(setting.task, rows, seed=nonce)
+    return sign(BatchRequest(deadline=deadline, queries=queries), setting.aggregator_signer)
 
 
-def batch_of(setting: Setting, request: BatchRequest) -> BatchId:
-    task_id = setting.task.task_id
-    return batch_id(task_id, [query_id(task_id, query) for query in request.queries])
+def batch_of(_: Setting, request: BatchRequest) -> BatchId:
+    return request.batch_id
+
+
+def sent_to(setting: Setting, request: BatchRequest, teacher: int) -> bytes:
+    """What the aggregator sends one teacher of a request."""
+    return asked_of(request, teacher, setting.aggregator_signer)
 
 
 def list_of(setting: Setting, batch: BatchId, ballots: Sequence[bytes]) -> bytes:

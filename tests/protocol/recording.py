@@ -3,6 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
+from tests.crash.masked_setting import MaskedSetting
 from tests.small_federation import Setting
 
 from dppp.protocol.aggregator import Aggregator
@@ -14,7 +15,7 @@ from dppp.protocol.messages import BatchId
 class RecordingAggregator(Aggregator):
     """Keeps the events of every step."""
 
-    def __init__(self, setting: Setting, store: BatchStore) -> None:
+    def __init__(self, setting: Setting | MaskedSetting, store: BatchStore) -> None:
         super().__init__(
             task=setting.task, public=setting.public, signer=setting.aggregator_signer, store=store
         )

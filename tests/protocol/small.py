@@ -6,16 +6,17 @@ from collections.abc import Sequence
 import numpy as np
 from tests.small_federation import (
     SmallFederation,
+    asked_of,
     dealt_key,
     kept_certificate,
     make_setting,
+    seal_table,
     small_federation,
 )
 
 from dppp.federation import Federation, Parties, in_process
 from dppp.privacy.certificate import Certificate
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
+from dppp.protocol.messages import BatchRequest
 from dppp.protocol.signing import sign
 from dppp.protocol.votes import Predict
 
@@ -82,11 +83,11 @@ def rows(*labels: int) -> np.ndarray:
 def request_for(
     parties: Parties, *labels: int, nonce: int = 0, deadline: int = DEADLINE
 ) -> BatchRequest:
-    """A request that the aggregator signed."""
-    inputs = encode_inputs(rows(*labels), len(FEATURES))
-    queries = tuple(
-        Query(nonce=(nonce + position).to_bytes(NONCE_BYTES, "big"), input=each)
-        for position, each in enumerate(inputs)
-    )
-    request = BatchRequest(task_id=parties.task.task_id, deadline=deadline, queries=queries)
-    return sign(request, parties.aggregator_signer)
+    """A request that the aggregator signed; other nonces make other queries of the same rows."""
+    queries = seal_table(parties.task, rows(*labels), seed=nonce)
+    return sign(BatchRequest(deadline=deadline, queries=queries), parties.aggregator_signer)
+
+
+def sent_to(parties: Parties, request: BatchRequest, teacher: int) -> bytes:
+    """What the aggregator sends one teacher of a request."""
+    return asked_of(request, teacher, parties.aggregator_signer)

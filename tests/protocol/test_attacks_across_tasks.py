@@ -15,11 +15,12 @@ from typing import Any
 import gmpy2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from gmpy2 import mpz
 from tests.protocol import parties
 from tests.protocol.attacker import take_out
 from tests.protocol.parties import CLASSES, Setting, batch_of, endorsed_by, request_for
-from tests.small_federation import reply_of
+from tests.small_federation import reply_of, teacher_entries
 
 from dppp.errors import DecryptionError, DpppError, ListNotCertified, WrongTask
 from dppp.paillier.blinding import Blinding, BlindingTable
@@ -46,10 +47,12 @@ from dppp.protocol.messages import (
     list_hash,
 )
 from dppp.protocol.signing import require_certified, sign
-from dppp.protocol.task import TeacherEntry, agree
+from dppp.protocol.task import agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_paillier.teacher import PaillierSide
+
+pytestmark = pytest.mark.attack
 
 TEACHERS, COLLUDER, VICTIM = 5, 5, 1
 
@@ -91,15 +94,13 @@ def _setting(name: str, identities: tuple[Ed25519PrivateKey, ...]) -> Setting:
         insecure_testing=True,
     )
     aggregator_key = Ed25519PrivateKey.generate()
+    row_keys = [X25519PrivateKey.generate() for _ in identities]
     task = agree(
         name=name,
         data_id=name,
         class_names=CLASSES,
         features=("x",),
-        teachers=[
-            TeacherEntry(name=f"teacher {index}", signing_key=each.public_key().public_bytes_raw())
-            for index, each in enumerate(identities, start=1)
-        ],
+        teachers=teacher_entries(identities, row_keys),
         aggregator_key=aggregator_key.public_key().public_bytes_raw(),
         certificate=certificate,
         public=key.public,
@@ -108,6 +109,7 @@ def _setting(name: str, identities: tuple[Ed25519PrivateKey, ...]) -> Setting:
         task=task,
         key=key,
         signing_keys=identities,
+        row_keys=tuple(row_keys),
         aggregator_key=aggregator_key,
         table=BlindingTable(key.public, bytes_limit=300_000),
     )
@@ -143,7 +145,10 @@ def _crafted_list(two: TwoTasks, wanted: mpz) -> bytes:
     setting, public = two.other, two.other.public
     request = request_for(setting, [2.0])
     batch = batch_of(setting, request)
-    honest = [reply_of(teacher, encode(request)) for teacher in two.in_other.values()]
+    honest = [
+        reply_of(teacher, parties.sent_to(setting, request, index))
+        for index, teacher in two.in_other.items()
+    ]
     read = [read_ciphertexts(public, decode(each, Ballot).ciphertexts) for each in honest]
     (product,) = add_ballots(public, read)
     ours, theirs = two.one.public.modulus, public.modulus
@@ -194,7 +199,7 @@ def _read_a_ballot(two: TwoTasks) -> tuple[tuple[int, ...], list[DpppError]]:
     """What the aggregator of the one task opens of one teacher's ballot, and who refused."""
     public = two.one.public
     request = request_for(two.one, [1.0])
-    ballot = reply_of(two.in_one[VICTIM], encode(request))
+    ballot = reply_of(two.in_one[VICTIM], parties.sent_to(two.one, request, VICTIM))
     (victim,) = read_ciphertexts(public, decode(ballot, Ballot).ciphertexts)
     crossed = _crossed(two, _crafted_list(two, victim % public.modulus))
     shares = [make_decryption_shares(public, two.one.key.shares[COLLUDER - 1], [victim])]

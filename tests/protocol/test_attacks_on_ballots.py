@@ -20,6 +20,7 @@ from tests.protocol.parties import (
     pack_unchecked,
     request_for,
     seeded,
+    sent_to,
     set_up,
 )
 from tests.protocol.recording import RecordingAggregator
@@ -41,7 +42,7 @@ from dppp.protocol.lists import require_complete
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
-    BatchRequest,
+    BallotRequest,
     CertifiedList,
     SignedShares,
     ballot_context,
@@ -53,6 +54,8 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.protocol.with_paillier.ballots import read_ballot
+
+pytestmark = pytest.mark.attack
 
 VICTIM, COLLUDER = 1, 5
 SHIFT = 100
@@ -131,7 +134,11 @@ def _replay(attacker: Attacker, old: bytes) -> None:
     """Put an old ballot of the victim in the place of its new one."""
     request = request_for(attacker.setting, [7], nonce="new")
     ballots = attacker.collect(request, of=(2, 3, 4))
-    listed = [old, *ballots.values(), _cast(attacker, encode(request), [0, 0, 0])]
+    listed = [
+        old,
+        *ballots.values(),
+        _cast(attacker, sent_to(attacker.setting, request, COLLUDER), [0, 0, 0]),
+    ]
     attacker.open(batch_of(attacker.setting, request), listed, of=(2, 3, 4))
 
 
@@ -170,7 +177,7 @@ def _list_a_ballot_twice(attacker: Attacker) -> None:
     """One of three honest teachers is listed twice to look like a fourth."""
     request = request_for(attacker.setting, [7])
     ballots = attacker.collect(request)
-    colluders = _cast(attacker, encode(request), [0, 0, 0])
+    colluders = _cast(attacker, sent_to(attacker.setting, request, COLLUDER), [0, 0, 0])
     listed = [ballots[1], ballots[2], ballots[3], ballots[3], colluders]
     attacker.open(batch_of(attacker.setting, request), listed, of=(1, 2, 3))
 
@@ -243,7 +250,7 @@ def _run_with_its_shares(attacker: Attacker, make_colluder: Callable[[], Answer]
 
 
 def _cast(attacker: Attacker, data: bytes, entries: Sequence[int]) -> bytes:
-    batch = batch_of(attacker.setting, decode(data, BatchRequest))
+    batch = decode(data, BallotRequest).batch_id
     return cast_anything(
         attacker.setting,
         COLLUDER,
@@ -272,9 +279,9 @@ def _share_times(change: Callable[[mpz, mpz], mpz]) -> Answer:
     teacher = new_teacher(setting, COLLUDER, ledger)
 
     def answer(attacker: Attacker, data: bytes) -> list[bytes]:
-        if kind_of(data) == BatchRequest.KIND:
+        if kind_of(data) == BallotRequest.KIND:
             ballot = _cast(attacker, data, [0, 0, 0])
-            batch = batch_of(setting, decode(data, BatchRequest))
+            batch = decode(data, BallotRequest).batch_id
             return [ledger.record_ballot(setting.task.task_id, batch, [batch], ballot)]
         answered = reply_of(teacher, data)
         if kind_of(answered) == SignedShares.KIND:
@@ -330,7 +337,8 @@ class _SilentAtOpening:
         self._teacher = teacher
 
     def handle(self, data: bytes, *, now: int) -> bytes:
-        return b"" if kind_of(data) != BatchRequest.KIND else reply_of(self._teacher, data, now=now)
+        is_asked = kind_of(data) == BallotRequest.KIND
+        return reply_of(self._teacher, data, now=now) if is_asked else b""
 
 
 def _need_a_wrong_share(attacker: Attacker) -> Receipt | Abort:
@@ -357,20 +365,20 @@ def test_if_the_opening_were_not_checked_a_wrong_share_would_go_unnamed(
 
 def _vote_too_much(attacker: Attacker, data: bytes) -> list[bytes]:
     """All bits of the first slot, which the sum of the others makes run over."""
-    if kind_of(data) != BatchRequest.KIND:
+    if kind_of(data) != BallotRequest.KIND:
         return []
     return [_cast(attacker, data, [(1 << attacker.setting.task.packing.slot_bits) - 1, 0, 0])]
 
 
 def _vote_behind_the_last_slot(attacker: Attacker, data: bytes) -> list[bytes]:
-    if kind_of(data) != BatchRequest.KIND:
+    if kind_of(data) != BallotRequest.KIND:
         return []
     return [_cast(attacker, data, [0, 0, 0, 1])]
 
 
 def _vote_above_the_bound(attacker: Attacker, data: bytes) -> list[bytes]:
     task = attacker.setting.task
-    if kind_of(data) != BatchRequest.KIND:
+    if kind_of(data) != BallotRequest.KIND:
         return []
     return [_cast(attacker, data, [0, len(task.teachers) * task.entry_bound, 0])]
 

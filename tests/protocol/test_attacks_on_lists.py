@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.protocol.attacker import Attacker, NotOpened, take_out
@@ -13,23 +15,30 @@ from tests.protocol.parties import (
     pack_unchecked,
     request_for,
     seeded,
+    sent_to,
     set_up,
 )
+from tests.small_federation import reply_of
 
 from dppp.errors import (
-    BallotUnknown,
+    DpppError,
     ListFault,
     ListNotCertified,
     ListNotEndorsed,
     OwnBallotMissing,
+    RowsChanged,
     SecondList,
 )
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
 from dppp.protocol.lists import require_enough
-from dppp.protocol.messages import BatchId, query_id
-from dppp.protocol.signing import require_certified
+from dppp.protocol.messages import BallotRequest, BatchId
+from dppp.protocol.rows import open_rows, query_ids_of
+from dppp.protocol.signing import require_certified, sign
+from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_paillier.teacher import PaillierSide
+
+pytestmark = pytest.mark.attack
 
 QUORUM = "not needed <= ballots <= len(task.teachers)"
 OWN = "own_ballot not in ballot_list.ballots"
@@ -235,25 +244,54 @@ def test_with_a_threshold_one_smaller_some_split_would_open_two_lists(
     assert _splits_that_open_two_lists("smaller threshold") > 0
 
 
-def _mix_two_inputs(attacker: Attacker) -> None:
-    """One id, two inputs: what the models say on both would be in one sum."""
+def _mix_two_inputs(attacker: Attacker, nonce: str) -> None:
+    """One batch id, two inputs: what the models say on both would be in one sum.
+
+    A querier that colludes seals the one input to some teachers and the other to the rest, under
+    one row key; the aggregator asks all of them for the batch of the first.
+    """
     setting = attacker.setting
-    one, other = (request_for(setting, [value], nonce="the same") for value in (7, 8))
-    assert [query.nonce for query in one.queries] == [query.nonce for query in other.queries]
+    one, other = (request_for(setting, [value], nonce=nonce) for value in (7, 8))
     assert label_of(1, 7) != label_of(1, 8)
-    ballots = attacker.collect(one, of=(1, 2)) | attacker.collect(other, of=(3, 4))
-    attacker.open(batch_of(setting, one), list(ballots.values()))
+    assert one.queries.sealed != other.queries.sealed
+    ballots = attacker.collect(one, of=(1, 2))
+    refusals: dict[int, DpppError] = {}
+    for index in (3, 4):
+        asked = decode(sent_to(setting, other, index), BallotRequest)
+        relabelled = sign(replace(asked, batch_id=one.batch_id), setting.aggregator_signer)
+        try:
+            ballots[index] = reply_of(attacker.teachers[index], encode(relabelled))
+        except DpppError as refusal:
+            refusals[index] = refusal
+    if refusals:
+        raise NotOpened(refusals)
+    opened = attacker.open(batch_of(setting, one), list(ballots.values()))
+    cast = {index: entries_of(setting, data, 1) for index, data in ballots.items()}
+    assert attacker.entries(opened, 1) == tuple(map(sum, zip(*cast.values(), strict=True)))
 
 
-def test_different_inputs_under_one_id_cannot_be_opened(attacker: Attacker) -> None:
+def test_different_inputs_under_one_id_get_no_ballot_and_no_charge(attacker: Attacker) -> None:
     with pytest.raises(NotOpened) as caught:
-        _mix_two_inputs(attacker)
+        _mix_two_inputs(attacker, "all defences")
     named = {index: type(refusal) for index, refusal in caught.value.refusals.items()}
-    assert named == {1: ListFault, 2: ListFault, 3: BallotUnknown, 4: BallotUnknown}
+    assert named == {3: RowsChanged, 4: RowsChanged}
+    assert [attacker.answered(index) for index in attacker.honest] == [1, 1, 0, 0]
 
 
-def test_if_ids_did_not_cover_the_input_two_inputs_would_be_mixed(
-    attacker: Attacker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("function", "defence", "instead"),
+    [
+        (query_ids_of, "digest.update(row)", "pass"),
+        (open_rows, "batch_id(task.task_id, query_ids) != request.batch_id", "False"),
+    ],
+    ids=["ids that do not cover the input", "teachers that do not compare the batch id"],
+)
+def test_without_the_check_of_ids_two_inputs_would_be_mixed(
+    attacker: Attacker,
+    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[..., Any],
+    defence: str,
+    instead: str,
 ) -> None:
-    take_out(monkeypatch, query_id, "input_digest(query.input)", "bytes(32)")
-    _mix_two_inputs(attacker)
+    take_out(monkeypatch, function, defence, instead)
+    _mix_two_inputs(attacker, defence)

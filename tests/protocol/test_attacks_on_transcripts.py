@@ -40,13 +40,15 @@ from dppp.protocol.messages import (
     ballot_context,
     batch_id,
     list_hash,
-    query_id_of_digest,
+    split_query_ids,
 )
 from dppp.protocol.receipt import Receipt, verify_receipt
 from dppp.protocol.release import make_releases
 from dppp.protocol.signing import require_certified, sign, signer_of
 from dppp.protocol.transcript import Transcript, _require_ballots, verify_transcript
 from dppp.protocol.wire import decode, encode
+
+pytestmark = pytest.mark.attack
 
 COLLUDER = 5
 EXTRA = (0, 0, 100)
@@ -136,10 +138,8 @@ def _forge(true: Released, endorsers: tuple[Endorser, ...] | None = None) -> tup
     sums = task.packing.unpack(
         [moved.plaintext], len(EXTRA), contributions=len(forged_list.ballots)
     )
-    identifiers = [
-        query_id_of_digest(task.task_id, each.nonce, each.digest) for each in receipt.queries
-    ]
-    assert batch_id(task.task_id, identifiers) == true.colluder.batch
+    identifiers = split_query_ids(receipt.query_ids)
+    assert batch_id(task.task_id, receipt.query_ids) == true.colluder.batch
     forged = replace(
         receipt,
         list_hash=list_hash(forged_list),

@@ -126,7 +126,7 @@ def test_what_is_unfinished_is_found_and_what_has_ended_is_known() -> None:
     assert second.unfinished() == (waiting.batch_id,)
     receipt = second.outcome(done.batch_id)
     assert isinstance(receipt, Receipt)
-    assert second.known_release(receipt.queries[0].digest) == receipt.answers[0]
+    assert second.known_release(receipt.query_ids[:32]) == receipt.answers[0]
     output = second.adopt(waiting.batch_id, now=NOW)
     assert [type(event) for event in output.events] == [Started]
     assert len(output.sends) == 5

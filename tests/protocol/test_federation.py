@@ -27,7 +27,6 @@ from dppp.protocol.messages import (
     CertifiedList,
     SignedShares,
     TaskId,
-    input_digest,
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign
@@ -158,9 +157,9 @@ def spent(parties: Parties) -> int:
 def test_a_known_input_is_answered_from_the_store() -> None:
     parties = small()
     outcome = federation(parties).ask(rows(1))
-    data = np.array([1.0, 0.0]).tobytes()
-    assert parties.aggregator.known_release(input_digest(data)) == outcome.answers[0]
-    assert parties.aggregator.known_release(input_digest(bytes(16))) is None
+    assert outcome.receipt is not None
+    assert parties.aggregator.known_release(outcome.receipt.query_ids) == outcome.answers[0]
+    assert parties.aggregator.known_release(bytes(32)) is None
 
 
 def test_abstention_follows_the_threshold() -> None:
@@ -224,13 +223,14 @@ def new_aggregator(parties: SmallFederation, store: MemoryBatchStore) -> Aggrega
     )
 
 
-def test_a_request_for_another_task_or_with_bad_inputs_is_refused() -> None:
+def test_a_request_for_another_task_or_without_a_key_for_everybody_is_refused() -> None:
     parties = small()
     request = request_for(parties, 1)
     for broken in (
-        replace(request, task_id=TaskId(bytes(32))),
+        replace(request, queries=replace(request.queries, task_id=TaskId(bytes(32)))),
         replace(request, deadline=NOW - 1),
-        replace(request, queries=(replace(request.queries[0], input=b"x"),)),
+        replace(request, queries=replace(request.queries, wrapped_keys=bytes(80))),
+        replace(request, queries=replace(request.queries, query_ids=bytes(64))),
     ):
         with pytest.raises(InputError):
             parties.aggregator.start(broken, now=NOW)

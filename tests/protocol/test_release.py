@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from dppp.protocol.release import (
     ballots_offset,
     choose_label,
     is_plausible,
+    make_releases,
     plausible_noise,
 )
 
@@ -80,12 +82,40 @@ def mass_beyond(noise, shares: int, bound: int) -> float:
 def test_counts_that_votes_and_noise_cannot_give_are_flagged(family: str) -> None:
     noise = certificate(noise=family).noise
     of_one, of_all = plausible_noise(noise, BALLOTS, CLASSES)
-    assert is_plausible(noise, [0, BALLOTS, 0], BALLOTS)
-    assert is_plausible(noise, [0, BALLOTS + of_one, -of_one], BALLOTS)
-    assert not is_plausible(noise, [0, BALLOTS + of_one + 1, 0], BALLOTS)
-    assert not is_plausible(noise, [0, BALLOTS, -of_one - 1], BALLOTS)
-    assert is_plausible(noise, [BALLOTS, 0, 0], BALLOTS)
+    assert is_plausible(noise, [0, BALLOTS, 0], BALLOTS, votes=BALLOTS)
+    assert is_plausible(noise, [0, BALLOTS + of_one, -of_one], BALLOTS, votes=BALLOTS)
+    assert not is_plausible(noise, [0, BALLOTS + of_one + 1, 0], BALLOTS, votes=BALLOTS)
+    assert not is_plausible(noise, [0, BALLOTS, -of_one - 1], BALLOTS, votes=BALLOTS)
+    assert is_plausible(noise, [BALLOTS, 0, 0], BALLOTS, votes=BALLOTS)
     each = of_all // CLASSES + BALLOTS + 1
     assert each < of_one + BALLOTS, "each count alone would pass"
-    assert not is_plausible(noise, [each] * CLASSES, BALLOTS)
-    assert not is_plausible(noise, [-each] * CLASSES, BALLOTS)
+    assert not is_plausible(noise, [each] * CLASSES, BALLOTS, votes=BALLOTS)
+    assert not is_plausible(noise, [-each] * CLASSES, BALLOTS, votes=BALLOTS)
+
+
+@given(
+    sums=st.lists(st.integers(0, 900), min_size=6, max_size=6).flatmap(
+        lambda some: st.permutations(some * 3)
+    ),
+    threshold=st.none() | st.integers(0, 60),
+)
+def test_a_batch_is_released_as_each_query_would_be_by_itself(
+    sums: list[int], threshold: int | None
+) -> None:
+    task = replace(small().task, abstain_below=threshold)
+    classes, offset = len(task.class_names), ballots_offset(task, BALLOTS)
+    ids = [QueryId(number.to_bytes(32, "big")) for number in range(len(sums) // classes)]
+    found = make_releases(task, ids, sums, ballots=BALLOTS, of_list=LIST)
+    for place, release in enumerate(found):
+        of_query = sums[place * classes : (place + 1) * classes]
+        counts = tuple(each - offset for each in of_query)
+        is_void = max(of_query) > BALLOTS * task.entry_bound
+        label = choose_label(counts, LIST, ids[place], abstain_below=threshold)
+        assert release.label == (None if is_void else label)
+        assert release.counts == counts
+        of_one, of_all = plausible_noise(task.noise, BALLOTS, classes)
+        is_good = all(-of_one <= each <= BALLOTS + of_one for each in counts)
+        is_good = is_good and -of_all <= sum(counts) <= BALLOTS + of_all
+        assert release.is_flagged is not is_good
+        assert all(type(each) is int for each in release.counts)
+    assert len(found) == len(ids)

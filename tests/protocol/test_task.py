@@ -9,6 +9,7 @@ from tests.protocol.small import (
     NOW,
     certificate,
     request_for,
+    sent_to,
     small,
 )
 from tests.small_federation import dealt_key
@@ -20,8 +21,11 @@ from dppp.paillier.keys import Decryption
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.noise import FAMILIES, Binomial, Skellam
 from dppp.privacy.sampling import sampling_table
+from dppp.protocol.columns import PLAIN, ColumnType
 from dppp.protocol.task import NoiseTerms, Task, TeacherEntry, agree, entry_bound
 from dppp.protocol.wire import decode, encode
+
+GOOD_ROW_KEY = (9).to_bytes(32, "little")
 
 
 def changed(**changes: Any) -> Task:
@@ -39,7 +43,9 @@ def test_a_task_survives_the_wire_and_keeps_its_hash() -> None:
 @pytest.mark.parametrize("queries", [1, 40])
 def test_no_ballot_is_longer_than_the_task_says(s: int, queries: int) -> None:
     parties = small(s=s)
-    ballot = parties.teachers[1].vote(encode(request_for(parties, *[1] * queries)), now=NOW)
+    ballot = parties.teachers[1].vote(
+        sent_to(parties, request_for(parties, *[1] * queries), 1), now=NOW
+    )
     longest = parties.task.answer_bytes(queries)
     assert longest - 2**14 <= len(ballot) <= longest
 
@@ -164,12 +170,36 @@ def test_tosses_that_do_not_divide_into_shares_cannot_be_agreed_on() -> None:
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_signing_key_has_32_bytes(length: int) -> None:
     with pytest.raises(TaskError, match="32 bytes"):
-        TeacherEntry(name="somebody", signing_key=bytes(length))
+        TeacherEntry(name="somebody", signing_key=bytes(length), row_key=GOOD_ROW_KEY)
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (b"", "not an X25519 key"),
+        (bytes(31), "not an X25519 key"),
+        (bytes(33), "not an X25519 key"),
+        (b"\xff" * 32, "not an X25519 key"),
+        (bytes(32), "low order"),
+        (b"\x01" + bytes(31), "low order"),
+    ],
+)
+def test_a_row_key_hides_what_is_sealed_to_it(key: bytes, reason: str) -> None:
+    with pytest.raises(TaskError, match=reason):
+        TeacherEntry(name="somebody", signing_key=bytes(32), row_key=key)
+
+
+def test_two_teachers_cannot_share_a_row_key() -> None:
+    """Else one of them is sent rows under the other's name."""
+    first, second, *rest = small().task.teachers
+    twin = dataclasses.replace(second, row_key=first.row_key)
+    with pytest.raises(TaskError, match="row keys"):
+        changed(teachers=(first, twin, *rest))
 
 
 def test_two_teachers_cannot_share_a_key() -> None:
     entry = small().task.teachers[0]
-    twin = TeacherEntry(name="twin", signing_key=entry.signing_key)
+    twin = TeacherEntry(name="twin", signing_key=entry.signing_key, row_key=GOOD_ROW_KEY)
     with pytest.raises(TaskError, match="signing keys"):
         changed(teachers=(entry, twin, *small().task.teachers[2:]))
 
@@ -221,3 +251,28 @@ def test_a_task_with_a_forged_bound_is_refused_from_the_wire() -> None:
     assert decode(forged, Task).task_id != small().task.task_id
     with pytest.raises((WireError, TaskError)):
         decode(data.replace(b"entry_bound", b"entry_bouns"), Task)
+
+
+def test_a_task_carries_the_types_of_its_columns() -> None:
+    text = ColumnType(kind="text", may_be_missing=True)
+    task = dataclasses.replace(small().task, column_types=(PLAIN, text))
+    again = decode(encode(task), Task)
+    assert again == task
+    assert [column.type for column in again.columns] == [PLAIN, text]
+    assert [column.name for column in again.columns] == list(task.features)
+    assert task.task_id != small().task.task_id
+    assert all(column.type == PLAIN for column in small().task.columns)
+
+
+@pytest.mark.parametrize(
+    ("types", "reason"),
+    [
+        ((PLAIN,), "1 types of columns do not go with 2 features"),
+        ((PLAIN, PLAIN), "types are left out"),
+    ],
+)
+def test_types_that_do_not_go_with_the_features_are_refused(
+    types: tuple[ColumnType, ...], reason: str
+) -> None:
+    with pytest.raises(TaskError, match=reason):
+        dataclasses.replace(small().task, column_types=types)

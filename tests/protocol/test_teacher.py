@@ -11,6 +11,7 @@ from tests.protocol.small import (
     certificate,
     first_feature,
     request_for,
+    sent_to,
     small,
 )
 from tests.small_federation import SmallFederation
@@ -28,6 +29,7 @@ from dppp.errors import (
     QueriesExhausted,
     QueryReused,
     RequestExpired,
+    RowsUnreadable,
     SecondList,
     WireError,
     WrongTask,
@@ -40,36 +42,36 @@ from dppp.protocol.messages import (
     UNSIGNED,
     Ballot,
     BallotList,
+    BallotRequest,
     BatchRequest,
     CertifiedList,
     Endorsement,
     Endorser,
     ProofRequest,
-    Query,
     SignedShares,
-    batch_id,
     list_hash,
-    query_id,
     signed_bytes,
 )
 from dppp.protocol.release import ballots_offset
+from dppp.protocol.rows import make_row_secret, seal_rows
 from dppp.protocol.signing import sign
 from dppp.protocol.task import Task
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.votes import Predict, cast_votes
+from dppp.protocol.votes import Predict, sum_votes
 from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_paillier.ballots import check_list
 from dppp.protocol.with_paillier.teacher import PaillierKeys
 
 
 def list_for(parties: Parties, request: BatchRequest, *, of: tuple[int, ...] = ()) -> BallotList:
-    data = encode(request)
     chosen = of or tuple(parties.teachers)
-    ids = [query_id(parties.task.task_id, query) for query in request.queries]
     unsigned = BallotList(
         task_id=parties.task.task_id,
-        batch_id=batch_id(parties.task.task_id, ids),
-        ballots=tuple(parties.teachers[index].vote(data, now=NOW) for index in chosen),
+        batch_id=request.batch_id,
+        ballots=tuple(
+            parties.teachers[index].vote(sent_to(parties, request, index), now=NOW)
+            for index in chosen
+        ),
     )
     return sign(unsigned, parties.aggregator_signer)
 
@@ -135,7 +137,7 @@ def test_votes_and_noise_come_out_as_the_sum() -> None:
 
 def test_a_repeated_request_gets_the_stored_bytes_and_no_charge() -> None:
     parties = small()
-    data = encode(request_for(parties, 1, 2))
+    data = sent_to(parties, request_for(parties, 1, 2), 1)
     first = parties.teachers[1].vote(data, now=NOW)
     assert parties.teachers[1].vote(data, now=NOW) == first
     assert parties.teachers[1].vote(data, now=DEADLINE + 1) == first
@@ -148,34 +150,36 @@ def answered(parties: Parties, teacher: int) -> int:
 
 def test_the_same_input_under_a_new_nonce_is_charged_anew_with_new_noise() -> None:
     parties = small()
-    first = parties.teachers[1].vote(encode(request_for(parties, 1)), now=NOW)
-    second = parties.teachers[1].vote(encode(request_for(parties, 1, nonce=50)), now=NOW)
+    first = parties.teachers[1].vote(sent_to(parties, request_for(parties, 1), 1), now=NOW)
+    second = parties.teachers[1].vote(
+        sent_to(parties, request_for(parties, 1, nonce=50), 1), now=NOW
+    )
     assert first != second
     assert answered(parties, 1) == 2
 
 
 def test_a_batch_with_a_query_of_another_batch_is_refused() -> None:
     parties = small()
-    parties.teachers[1].vote(encode(request_for(parties, 1, 2)), now=NOW)
+    parties.teachers[1].vote(sent_to(parties, request_for(parties, 1, 2), 1), now=NOW)
     with pytest.raises(QueryReused):
-        parties.teachers[1].vote(encode(request_for(parties, 1)), now=NOW)
+        parties.teachers[1].vote(sent_to(parties, request_for(parties, 1), 1), now=NOW)
 
 
 def test_past_the_budget_everything_is_refused() -> None:
     parties = small()
-    parties.teachers[1].vote(encode(request_for(parties, *[1] * 39)), now=NOW)
+    parties.teachers[1].vote(sent_to(parties, request_for(parties, *[1] * 39), 1), now=NOW)
     with pytest.raises(QueriesExhausted):
-        parties.teachers[1].vote(encode(request_for(parties, 1, 1, nonce=99)), now=NOW)
-    parties.teachers[1].vote(encode(request_for(parties, 1, nonce=200)), now=NOW)
+        parties.teachers[1].vote(sent_to(parties, request_for(parties, 1, 1, nonce=99), 1), now=NOW)
+    parties.teachers[1].vote(sent_to(parties, request_for(parties, 1, nonce=200), 1), now=NOW)
     assert answered(parties, 1) == 40
 
 
 def test_past_the_deadline_nothing_is_charged() -> None:
     parties = small()
     with pytest.raises(RequestExpired):
-        parties.teachers[1].vote(encode(request_for(parties, 1)), now=DEADLINE + 1)
+        parties.teachers[1].vote(sent_to(parties, request_for(parties, 1), 1), now=DEADLINE + 1)
     assert answered(parties, 1) == 0
-    parties.teachers[1].vote(encode(request_for(parties, 1)), now=DEADLINE)
+    parties.teachers[1].vote(sent_to(parties, request_for(parties, 1), 1), now=DEADLINE)
     assert answered(parties, 1) == 1
 
 
@@ -183,7 +187,7 @@ def test_another_task_is_refused() -> None:
     parties, other = small(), small(abstain_below=2)
     request = request_for(other, 1)
     with pytest.raises(WrongTask):
-        parties.teachers[1].vote(encode(request), now=NOW)
+        parties.teachers[1].vote(sent_to(parties, request, 1), now=NOW)
     ballot_list = list_for(other, request)
     for message in (ballot_list, certified_list(other, ballot_list)):
         with pytest.raises(WrongTask):
@@ -194,12 +198,10 @@ def test_another_task_is_refused() -> None:
 def test_inputs_that_do_not_fit_the_task_are_refused_before_any_charge(data: bytes) -> None:
     parties = small()
     request = BatchRequest(
-        task_id=parties.task.task_id,
-        deadline=DEADLINE,
-        queries=(Query(nonce=bytes(16), input=data),),
+        deadline=DEADLINE, queries=seal_rows(parties.task, make_row_secret(), [data])
     )
-    with pytest.raises(InputError, match="input 0"):
-        parties.teachers[1].vote(signed(parties, request), now=NOW)
+    with pytest.raises(RowsUnreadable, match=r"input 0|are not 1 rows of 2 numbers"):
+        parties.teachers[1].vote(sent_to(parties, request, 1), now=NOW)
     assert answered(parties, 1) == 0
 
 
@@ -247,7 +249,7 @@ def test_a_list_without_its_own_ballot_is_refused() -> None:
     others = list_for(parties, request, of=(2, 3, 4, 5))
     with pytest.raises(BallotUnknown):  # took no part at all
         parties.teachers[1].endorse_list(encode(others))
-    parties.teachers[1].vote(encode(request), now=NOW)
+    parties.teachers[1].vote(sent_to(parties, request, 1), now=NOW)
     with pytest.raises(OwnBallotMissing):
         parties.teachers[1].endorse_list(encode(others))
 
@@ -357,10 +359,12 @@ def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
     """Whoever holds the broker's keys, or a teacher's, cannot spend a budget or open anything."""
     parties = small()
     request = request_for(parties, 1)
+    asked = decode(sent_to(parties, request, 1), BallotRequest)
+    other = decode(sent_to(parties, request_for(parties, 2), 1), BallotRequest)
     a_teachers = parties.signers[2]
-    unsigned = UNSIGNED, a_teachers(signed_bytes(request)), request_for(parties, 2).signature
+    unsigned = UNSIGNED, a_teachers(signed_bytes(asked)), other.signature, request.signature
     for signature in unsigned:
-        forged = dataclasses.replace(request, signature=signature)
+        forged = dataclasses.replace(asked, signature=signature)
         with pytest.raises(NotFromAggregator):
             parties.teachers[1].handle(encode(forged), now=NOW)
     assert answered(parties, 1) == 0
@@ -381,9 +385,14 @@ def test_nothing_is_done_that_the_aggregator_did_not_sign() -> None:
 
 def test_the_signature_of_a_request_covers_all_of_it() -> None:
     parties = small()
-    request = request_for(parties, 1, 2)
-    for change in ({"deadline": DEADLINE + 1}, {"queries": request.queries[:1]}):
-        forged = dataclasses.replace(request, **change)
+    asked = decode(sent_to(parties, request_for(parties, 1, 2), 1), BallotRequest)
+    for change in (
+        {"deadline": DEADLINE + 1},
+        {"queries": 1},
+        {"batch_id": bytes(32)},
+        {"sealed": asked.sealed[:-1]},
+    ):
+        forged = dataclasses.replace(asked, **change)
         with pytest.raises(NotFromAggregator):
             parties.teachers[1].handle(encode(forged), now=NOW)
 
@@ -416,11 +425,11 @@ def test_whatever_a_model_says_the_teacher_takes_part(
     seen: list[np.ndarray] = []
 
     def cast_and_look(*arguments: Any, **named: Any) -> np.ndarray:
-        seen.append(cast_votes(*arguments, **named))
+        seen.append(sum_votes(*arguments, **named))
         return seen[-1]
 
-    monkeypatch.setattr(dppp.protocol.teacher, "cast_votes", cast_and_look)
-    parties.teachers[1].vote(encode(request_for(parties, 0, 1, 2)), now=NOW)
+    monkeypatch.setattr(dppp.protocol.teacher, "sum_votes", cast_and_look)
+    parties.teachers[1].vote(sent_to(parties, request_for(parties, 0, 1, 2), 1), now=NOW)
     assert seen[0].tolist() == expected
 
 
@@ -429,7 +438,7 @@ def test_why_a_model_failed_stays_with_its_teacher() -> None:
     parties = small(model=broken_model)
     teacher = parties.teachers[1]
     teacher._note = notes.append
-    ballot = teacher.vote(encode(request_for(parties, 0, 2)), now=NOW)
+    ballot = teacher.vote(sent_to(parties, request_for(parties, 0, 2), 1), now=NOW)
     assert "trouble" in notes[0]
     assert b"trouble" not in ballot
 
@@ -453,6 +462,7 @@ def test_a_share_of_another_teacher_is_refused() -> None:
                 draw_blinding=parties.setting.table.draw,
             ),
             signer=parties.signers[1],
+            row_key=parties.row_keys[0],
             ledger=parties.ledgers[1],
             predict=first_feature,
         )

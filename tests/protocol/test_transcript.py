@@ -11,7 +11,7 @@ from tests.small_federation import dealt_key
 from dppp.errors import TranscriptError
 from dppp.federation import Outcome
 from dppp.protocol.messages import BallotList, Endorser, ListHash
-from dppp.protocol.receipt import RECEIPT_CHECKS, QueryDigest, Receipt, verify_receipt
+from dppp.protocol.receipt import RECEIPT_CHECKS, Receipt, verify_receipt
 from dppp.protocol.release import Release
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import CHECKS, Transcript, verify_release, verify_transcript
@@ -77,29 +77,22 @@ def test_teachers_that_an_aggregator_made_up_are_noticed_by_the_id_of_the_task()
     verify_receipt(encode(true.receipt), expected_task=known, insecure_testing=True)
 
 
-@pytest.mark.parametrize(("nonce", "digest"), [(15, 32), (17, 32), (16, 31), (16, 0)])
-def test_a_query_of_a_receipt_has_a_nonce_and_a_digest(nonce: int, digest: int) -> None:
-    with pytest.raises(TranscriptError, match="wrong length"):
-        QueryDigest(nonce=bytes(nonce), digest=bytes(digest))
-
-
 def changes() -> dict[str, list[dict[str, Any]]]:
     """What a liar might change in a receipt, by the check that must notice."""
     honest, other = receipt(), receipt(3)
     relabelled = replace(honest.answers[0], label=(honest.answers[0].label or 0) ^ 1)
     recounted = Release(label=honest.answers[0].label, counts=(9999, -9999, 0))
     flagged = replace(honest.answers[0], is_flagged=not honest.answers[0].is_flagged)
-    query = honest.queries[0]
     first, *rest = honest.endorsers
     return {
         "task": [{"task": b""}, {"task": honest.task[:-1]}],
         "key": [{"public_key": dealt_key(6, 4).public.to_bytes()}, {"public_key": b"x"}],
-        "queries": [{"queries": ()}],
+        "queries": [{"query_ids": b""}, {"query_ids": honest.query_ids[:-1]}],
         "endorsements": [
             {"task": other.task},
-            {"queries": honest.queries[::-1]},
-            {"queries": honest.queries[:2]},
-            {"queries": (QueryDigest(nonce=bytes(16), digest=query.digest), *honest.queries[1:])},
+            {"query_ids": honest.query_ids[32:] + honest.query_ids[:32]},
+            {"query_ids": honest.query_ids[:64]},
+            {"query_ids": bytes(32) + honest.query_ids[32:]},
             {"list_hash": other.list_hash},
             {"list_hash": ListHash(bytes(32))},
             {"participants": honest.participants[:4]},

@@ -15,17 +15,16 @@ from dppp.protocol.messages import (
     BallotList,
     BatchId,
     BatchRequest,
-    Query,
+    SealedQueries,
     TaskId,
 )
 from dppp.protocol.task import Task
 from dppp.protocol.wire import MOST_ELEMENTS, VERSION, decode, encode, kind_of
 
-REQUEST = BatchRequest(
-    task_id=bytes(32),  # type: ignore[arg-type]
-    deadline=7,
-    queries=(Query(nonce=bytes(16), input=b"abc"),),
+QUERIES = SealedQueries(
+    task_id=TaskId(bytes(32)), query_ids=bytes(32), sealed=b"abc", wrapped_keys=bytes(80)
 )
+REQUEST = BatchRequest(deadline=7, queries=QUERIES)
 
 
 def plain(**changes: object) -> dict[str, object]:
@@ -33,6 +32,12 @@ def plain(**changes: object) -> dict[str, object]:
     fields = msgpack.unpackb(encode(REQUEST))
     fields.update(changes)
     return {name: value for name, value in fields.items() if value != "LEFT OUT"}
+
+
+def asked(**changes: object) -> dict[str, object]:
+    """The sealed queries in it, changed."""
+    found: dict[str, object] = msgpack.unpackb(encode(REQUEST))["queries"]
+    return found | changes
 
 
 def packed(fields: object) -> bytes:
@@ -44,10 +49,10 @@ def test_a_message_comes_back_as_it_went() -> None:
     assert kind_of(encode(REQUEST)) == "batch request"
 
 
-@given(st.lists(st.binary(max_size=50), min_size=1, max_size=5))
-def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
-    queries = tuple(Query(nonce=bytes(16), input=each) for each in inputs)
-    request = BatchRequest(task_id=bytes(32), deadline=0, queries=queries)  # type: ignore[arg-type]
+@given(st.binary(max_size=50), st.integers(1, 5))
+def test_any_request_comes_back_as_it_went(sealed: bytes, count: int) -> None:
+    queries = replace(QUERIES, sealed=sealed, query_ids=bytes(32) * count)
+    request = BatchRequest(deadline=0, queries=queries)
     assert decode(encode(request), BatchRequest) == request
 
 
@@ -67,16 +72,18 @@ def test_any_request_comes_back_as_it_went(inputs: list[bytes]) -> None:
         (packed(plain(deadline=True)), "expected int"),
         (packed(plain(deadline=7.0)), "expected int"),
         (packed(plain(deadline=2**63)), "out of range"),
-        (packed(plain(task_id="x" * 32)), "expected bytes"),
-        (packed(plain(task_id=bytes(31))), "32"),
-        (packed(plain(queries=[])), "1 to"),
-        (packed(plain(queries={})), "expected a list"),
-        (packed(plain(queries=[7])), "expected the fields"),
-        (packed(plain(queries=[{"nonce": bytes(15), "input": b""}])), "16"),
+        (packed(plain(signature="x" * 64)), "expected bytes"),
+        (packed(plain(signature=bytes(63))), "64"),
+        (packed(plain(queries=asked(task_id="x" * 32))), "expected bytes"),
+        (packed(plain(queries=asked(task_id=bytes(31)))), "32"),
+        (packed(plain(queries=asked(query_ids=b""))), "1 to"),
+        (packed(plain(queries=[])), "expected the fields"),
+        (packed(plain(queries={})), "has 0 fields"),
+        (packed(plain(queries=7)), "expected the fields"),
         (packed(dict(reversed(plain().items()))), "version"),
         (
-            packed(plain(queries=[{"input": b"", "nonce": bytes(16)}])),
-            "has a field 'input', expected 'nonce'",
+            packed(plain(queries=dict(reversed(asked().items())))),
+            "has a field 'wrapped_keys', expected 'task_id'",
         ),
         (packed(plain(deadline=7)).replace(b"\x07", b"\xcc\x07", 1), "canonical"),
         (b"\x81" * 600, "not a batch request"),
@@ -103,11 +110,16 @@ def test_bytes_without_a_kind_are_refused(data: bytes) -> None:
 
 
 def test_a_batch_holds_so_many_queries_and_no_more() -> None:
-    query = REQUEST.queries[0]
-    replace(REQUEST, queries=(query,) * MOST_QUERIES)
+    replace(QUERIES, query_ids=bytes(32) * MOST_QUERIES)
     for count in (0, MOST_QUERIES + 1):
         with pytest.raises(WireError, match="a batch holds 1 to 20,000 queries"):
-            replace(REQUEST, queries=(query,) * count)
+            replace(QUERIES, query_ids=bytes(32) * count)
+    for length in (31, 33):
+        with pytest.raises(WireError, match="32 bytes each"):
+            replace(QUERIES, query_ids=bytes(length))
+    for length in (0, 79):
+        with pytest.raises(WireError, match="80 bytes each"):
+            replace(QUERIES, wrapped_keys=bytes(length))
 
 
 def test_a_list_that_is_too_long_is_refused_before_it_is_built() -> None:

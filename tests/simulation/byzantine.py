@@ -12,7 +12,6 @@ import gmpy2
 from tests.protocol.parties import (
     CLASSES,
     Setting,
-    batch_of,
     cast_anything,
     endorsed_by,
     pack_unchecked,
@@ -25,8 +24,8 @@ from dppp.paillier.proofs.shares import prove_shares
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
+    BallotRequest,
     BatchId,
-    BatchRequest,
     CertifiedList,
     Endorsement,
     ListHash,
@@ -61,8 +60,8 @@ class ByzantineTeacher:
 
     def handle(self, data: bytes) -> list[bytes]:
         match kind_of(data):
-            case BatchRequest.KIND:
-                return self._vote(decode(data, BatchRequest))
+            case BallotRequest.KIND:
+                return self._vote(decode(data, BallotRequest))
             case BallotList.KIND:
                 return [encode(each) for each in self._endorse(data)]
             case CertifiedList.KIND:
@@ -75,9 +74,9 @@ class ByzantineTeacher:
         """Another ballot for a batch: for an aggregator that wants two lists."""
         return self._cast(batch, self._any_entries(size))
 
-    def _vote(self, request: BatchRequest) -> list[bytes]:
-        batch = batch_of(self._setting, request)
-        size = len(request.queries) * len(CLASSES)
+    def _vote(self, request: BallotRequest) -> list[bytes]:
+        batch = request.batch_id
+        size = request.queries * len(CLASSES)
         entries = self._any_entries(size)
         ballots = self._seen(Ballot.KIND)
         others = [each for each in ballots if decode(each, Ballot).batch_id == batch]

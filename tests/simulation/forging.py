@@ -17,7 +17,7 @@ from dppp.protocol.messages import (
     UNSIGNED,
     Ballot,
     BallotList,
-    BatchId,
+    BallotRequest,
     BatchRequest,
     CertifiedList,
     ProofRequest,
@@ -28,8 +28,8 @@ from dppp.protocol.wire import decode, encode, kind_of
 _SEEN_AS = {ProofRequest.KIND: CertifiedList.KIND}
 """A proof request is made up from a certified list: the true one is asked for rarely."""
 
-_KINDS: dict[str, type[BatchRequest] | type[BallotList] | type[CertifiedList]] = {
-    each.KIND: each for each in (BatchRequest, BallotList, CertifiedList)
+_KINDS: dict[str, type[BallotRequest] | type[BallotList] | type[CertifiedList]] = {
+    each.KIND: each for each in (BallotRequest, BallotList, CertifiedList)
 }
 
 
@@ -52,25 +52,20 @@ class ForgingBroker:
             )
             if is_meant and self._times[place] < each.times * len(each.victims):
                 message = decode(send.data, _KINDS[kind_of(send.data)])
-                if self._batch_of(message) == self._batches[each.batch]:
+                if message.batch_id == self._batches[each.batch]:
                     self._times[place] += 1
                     found.append(encode(self._made_up(message, send.teacher, each)))
         self.forged += found
         return found
 
-    def _batch_of(self, message: BatchRequest | BallotList | CertifiedList) -> BatchId:
-        if isinstance(message, BatchRequest):
-            return batch_of(self._setting, message)
-        return message.batch_id
-
     def _made_up(
-        self, seen: BatchRequest | BallotList | CertifiedList, victim: int, forge: Forge
-    ) -> BatchRequest | BallotList | CertifiedList | ProofRequest:
-        message: BatchRequest | BallotList | CertifiedList | ProofRequest
+        self, seen: BallotRequest | BallotList | CertifiedList, victim: int, forge: Forge
+    ) -> BallotRequest | BallotList | CertifiedList | ProofRequest:
+        message: BallotRequest | BallotList | CertifiedList | ProofRequest
         signature = seen.signature
         match seen:
-            case BatchRequest():
-                message = with_other_inputs(seen)
+            case BallotRequest():
+                message = with_other_inputs(self._setting, seen, victim)
             case BallotList():
                 message = replace(seen, ballots=_without_one(seen, victim))
             case CertifiedList():

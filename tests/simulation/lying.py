@@ -21,13 +21,14 @@ from tests.protocol.parties import (
 from tests.simulation.byzantine import ByzantineTeacher
 from tests.simulation.network import Network
 from tests.simulation.operations import AGGREGATOR, Equivocate, Plan
+from tests.small_federation import seal_table
 
 from dppp.errors import WireError
 from dppp.protocol.events import Send
-from dppp.protocol.inputs import decode_inputs, encode_inputs
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
+    BallotRequest,
     BatchId,
     BatchRequest,
     CertifiedList,
@@ -38,6 +39,7 @@ from dppp.protocol.messages import (
     SignedShares,
     list_hash,
 )
+from dppp.protocol.rows import ballot_request, wrapped_key_of
 from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode, kind_of
 
@@ -145,10 +147,11 @@ class LyingAggregator:
 
     def _told_instead(self, send: Send, lie: Equivocate) -> bytes:
         batch, kind = self._batches[lie.batch], kind_of(send.data)
-        if kind == BatchRequest.KIND and lie.how == "other input":
-            request = decode(send.data, BatchRequest)
-            if batch_of(self._setting, request) == batch:
-                return encode(sign(with_other_inputs(request), self._setting.aggregator_signer))
+        if kind == BallotRequest.KIND and lie.how == "other input":
+            asked = decode(send.data, BallotRequest)
+            if asked.batch_id == batch:
+                other = with_other_inputs(self._setting, asked, send.teacher)
+                return encode(sign(other, self._setting.aggregator_signer))
         if kind == BallotList.KIND and lie.how in LIES_ABOUT_LISTS:
             ballot_list = decode(send.data, BallotList)
             if ballot_list.batch_id == batch:
@@ -248,14 +251,12 @@ class LyingAggregator:
         return tallies_of(self._setting, own)
 
     def _queries_in(self, batch: BatchId) -> int:
-        return len(self._requests[batch].queries)
+        return len(self._requests[batch].query_ids)
 
 
-def with_other_inputs(request: BatchRequest) -> BatchRequest:
-    """The same nonces, and other inputs: other queries, and so another batch."""
-    values = decode_inputs([query.input for query in request.queries], 1)
-    inputs = encode_inputs(values + 1, 1)
-    queries = tuple(
-        replace(query, input=each) for query, each in zip(request.queries, inputs, strict=True)
-    )
-    return replace(request, queries=queries)
+def with_other_inputs(setting: Setting, asked: BallotRequest, teacher: int) -> BallotRequest:
+    """As many other rows, sealed to this teacher by somebody else: another batch; unsigned."""
+    rows = [[100.0 + place] for place in range(asked.queries)]
+    queries = seal_table(setting.task, rows, seed="other rows")
+    request = BatchRequest(deadline=asked.deadline, queries=queries)
+    return replace(ballot_request(request), wrapped_key=wrapped_key_of(queries, teacher))

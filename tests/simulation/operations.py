@@ -50,7 +50,7 @@ FORGERIES = (
     "signed by a teacher",
     "signature of another",  # the aggregator's, from another message
 )
-FORGED = ("batch request", "ballot list", "certified list", "proof request")
+FORGED = ("ballot request", "ballot list", "certified list", "proof request")
 """The kinds of messages that somebody may make up in the aggregator's name."""
 
 

@@ -31,6 +31,11 @@ class Fuse:
         self._planned = {each.write: each for each in planned}
         self._writes = 0
 
+    @property
+    def writes(self) -> int:
+        """How many there were."""
+        return self._writes
+
     def write(self, act: Callable[[], object]) -> None:
         """Do a write, and die before or after it if that is the plan."""
         self._writes += 1
@@ -45,7 +50,7 @@ class FusedLedgerStore:
     """A ledger store; a commit that appends something is a write."""
 
     def __init__(self, fuse: Fuse) -> None:
-        self._fuse = fuse
+        self.fuse = fuse
         self._kept = MemoryStore()
 
     @contextmanager
@@ -61,7 +66,12 @@ class FusedLedgerStore:
                 for entry, content in watched.appended:
                     again.append(entry, content)
 
-        self._fuse.write(commit)
+        self.fuse.write(commit)
+
+    def holds(self, content: bytes) -> bool:
+        """Whether these bytes were committed beside some entry."""
+        with self._kept.transaction() as held:
+            return any(held.read_content(entry.index) == content for entry in held.read_entries(0))
 
 
 class _Watched:
@@ -99,12 +109,12 @@ class FusedBatchStore:
     """The aggregator's store; putting something new is a write."""
 
     def __init__(self, fuse: Fuse) -> None:
-        self._fuse = fuse
+        self.fuse = fuse
         self._kept = MemoryBatchStore()
 
     def put_once(self, key: bytes, kind: Kind, data: bytes) -> bytes:
         if self._kept.get(key, kind) is None:
-            self._fuse.write(lambda: self._kept.put_once(key, kind, data))
+            self.fuse.write(lambda: self._kept.put_once(key, kind, data))
         return self._kept.put_once(key, kind, data)
 
     def get(self, key: bytes, kind: Kind) -> bytes | None:

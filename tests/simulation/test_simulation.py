@@ -251,12 +251,12 @@ NO_DROPOUTS = (8, 1, 0)
             pytest.param(
                 _believe_anybody,
                 SMALL,
-                [Forge(batch=0, victims=(1, 2), kind=kind, how=how, times=1)],
+                [Forge(batch=0, victims=(1, 2, 3, 4, 5), kind=kind, how=how, times=1)],
                 noticed,
                 id=f"a teacher that believes anybody: {kind}, {how}",
             )
             for kind, noticed in (
-                ("batch request", "that the aggregator asked it for"),
+                ("ballot request", "that the aggregator asked it for"),
                 ("ballot list", "endorsed what is not so|never sent"),
             )
             for how in FORGERIES

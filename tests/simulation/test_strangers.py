@@ -1,11 +1,10 @@
 """Channels that belong to no teacher of the task."""
 
 from tests.protocol.attacker import Attacker
-from tests.protocol.parties import batch_of, request_for, set_up
+from tests.protocol.parties import batch_of, request_for, sent_to, set_up
 from tests.protocol.recording import RecordingAggregator
 
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.wire import encode
 
 
 def test_a_channel_that_is_no_teachers_changes_nothing() -> None:
@@ -20,4 +19,4 @@ def test_a_channel_that_is_no_teachers_changes_nothing() -> None:
     batch = batch_of(setting, request)
     assert aggregator.faults(batch) == {}
     assert aggregator.outcome(batch) is None
-    assert encode(request) in {send.data for send in aggregator.remind().sends}
+    assert sent_to(setting, request, 1) in {send.data for send in aggregator.remind().sends}

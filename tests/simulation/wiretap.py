@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.protocol.parties import batch_of, tallies_of
+from tests.protocol.parties import tallies_of
 from tests.simulation.network import Message
 from tests.simulation.operations import AGGREGATOR
 from tests.simulation.world import World
@@ -16,8 +16,8 @@ from dppp.errors import WireError
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
+    BallotRequest,
     BatchId,
-    BatchRequest,
     CertifiedList,
     Endorsement,
     ListHash,
@@ -63,11 +63,10 @@ class Wiretap:
     def _arrives(self, teacher: int, data: bytes) -> None:
         try:
             match kind_of(data):
-                case BatchRequest.KIND:
-                    request = decode(data, BatchRequest)
+                case BallotRequest.KIND:
+                    request = decode(data, BallotRequest)
                     if self._is_from_aggregator(request):
-                        batch = batch_of(self._setting, request)
-                        self.requests[teacher][batch] = len(request.queries)
+                        self.requests[teacher][request.batch_id] = request.queries
                 case CertifiedList.KIND:
                     certified = decode(data, CertifiedList)
                     if self._is_from_aggregator(certified) and self._is_certified(certified):

@@ -6,6 +6,7 @@ A crash kills a role's object; what its stores hold is all that the next one has
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.protocol.parties import (
     RecordedRandomness,
@@ -24,7 +25,6 @@ from tests.simulation.lying import LyingAggregator
 from tests.simulation.network import Message, Network
 from tests.simulation.operations import AGGREGATOR, CrashAtSend, CrashAtWrite, Plan, TurnClock
 from tests.simulation.stores import Crashed, Fuse, FusedBatchStore, FusedHead, FusedLedgerStore
-from tests.small_federation import reply_of
 
 from dppp.errors import DpppError, InputError
 from dppp.privacy.ledger.ledger import Ledger
@@ -78,32 +78,39 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.setting: Setting = set_up(plan.teachers, plan.colluders, plan.dropouts)
+        self.setting = self._set_up()
         self.network = Network(plan)
         self.time = 0
         self.asked = [self._querier_draws(number) for number in range(len(plan.batches))]
         self.batch_store = FusedBatchStore(self._fuse(AGGREGATOR))
         self.honest = [each for each in self.setting.everybody if each not in plan.byzantine]
         self.homes = {index: self._move_in(index) for index in self.honest}
-        self.byzantine = {
-            index: ByzantineTeacher(
-                self.setting,
-                index,
-                how,
-                seen=self._seen,
-                source=seeded(plan.seed, "byzantine", index),
-            )
-            for index, how in plan.byzantine.items()
-        }
-        requests = [each.request for each in self.asked]
-        self._liar = LyingAggregator(self.setting, plan, requests, self.byzantine, self.network)
-        self.broker = ForgingBroker(self.setting, plan, requests)
         self.crashes = 0
+        self._meet_adversaries([each.request for each in self.asked])
         self.refusals: list[tuple[int, DpppError]] = []
         self._teachers: dict[int, Teacher | None] = {}
         self._aggregator: RecordingAggregator | None = None
         self._down_until: dict[int, int] = {}
         self._sent = dict.fromkeys((AGGREGATOR, *self.setting.everybody), 0)
+
+    def _set_up(self) -> Setting:
+        return set_up(self.plan.teachers, self.plan.colluders, self.plan.dropouts)
+
+    def _meet_adversaries(self, requests: list[BatchRequest]) -> None:
+        self.byzantine: dict[int, Any] = {
+            index: ByzantineTeacher(
+                self.setting,
+                index,
+                how,
+                seen=self._seen,
+                source=seeded(self.plan.seed, "byzantine", index),
+            )
+            for index, how in self.plan.byzantine.items()
+        }
+        self._liar: Any = LyingAggregator(
+            self.setting, self.plan, requests, self.byzantine, self.network
+        )
+        self.broker: Any = ForgingBroker(self.setting, self.plan, requests)
 
     def run(self) -> None:
         """Until every batch has ended and what was still in flight has arrived."""
@@ -227,7 +234,8 @@ class World:
             if index in self.byzantine:
                 return [] if index in self._down_until else self.byzantine[index].handle(data)
             teacher = self._teachers[index]
-            return [] if teacher is None else [reply_of(teacher, data, now=self.seconds(index))]
+            reply = None if teacher is None else teacher.handle(data, now=self.seconds(index))
+            return [] if reply is None else [reply]
         except DpppError as refusal:
             self.refusals.append((index, refusal))
         except Crashed as crash:
@@ -281,7 +289,10 @@ class World:
         except Crashed as crash:
             self._go_down(index, crash.down_seconds)
             return
-        self._teachers[index] = new_teacher(self.setting, index, ledger, randomness=home.randomness)
+        self._teachers[index] = self._make_teacher(index, ledger, home)
+
+    def _make_teacher(self, index: int, ledger: Ledger, home: TeacherHome) -> Teacher:
+        return new_teacher(self.setting, index, ledger, randomness=home.randomness)
 
     def _move_in(self, index: int) -> TeacherHome:
         """A ledger with the task accepted, before the fuse is lit."""

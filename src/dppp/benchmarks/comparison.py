@@ -6,6 +6,7 @@ those of the run in which all parties together spent the least. Every transcript
 
 import resource
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dppp.benchmarks.bare_masks import measure_bare_masks
@@ -17,8 +18,8 @@ from dppp.experiments.costs.processor_time import fastest, time_once
 from dppp.federation import Parties
 from dppp.paillier.dealer import make_primes
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.inputs import decode_inputs
-from dppp.protocol.messages import BatchRequest
+from dppp.protocol.messages import BallotRequest
+from dppp.protocol.rows import ballot_request, open_rows, wrapped_key_of
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import verify_transcript
 from dppp.protocol.wire import decode, encode
@@ -142,21 +143,20 @@ def _costs_of(load: BatchLoad, best: BatchCosts) -> Figures:
 
 
 def _common_work(load: BatchLoad, parties: Parties) -> Figures:
-    """What a teacher does with the queries, whatever the cryptosystem: read, name, draw noise."""
+    """What a teacher does with the queries, whatever the cryptosystem: open, name, draw noise."""
     request = make_request(load, parties, 0, load.labels)
-    data = encode(request)
+    asked = replace(ballot_request(request), wrapped_key=wrapped_key_of(request.queries, 1))
+    data = encode(asked)
     table = sampling_table(parties.task.noise)
 
     def work() -> None:
-        read = decode(data, BatchRequest)
-        decode_inputs([query.input for query in read.queries], 1)
-        _ = read.query_ids
+        open_rows(parties.task, 1, parties.row_keys[0], decode(data, BallotRequest))
         table.draw(load.labels * load.classes)
 
     (seconds,) = fastest([work], 3)
     return {
         "common_cpu_ms_per_label": 1e3 * seconds * load.teachers / load.labels,
-        "common_measured": "one teacher reads the request, names its queries and draws its noise, "
+        "common_measured": "one teacher opens the request, names its queries and draws its noise, "
         "times the teachers",
     }
 

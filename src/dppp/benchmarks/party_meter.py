@@ -4,7 +4,6 @@ The loop is that of `Federation`; what is added is a clock around every call of 
 epoch are counted apart from batches: they are made once, and many batches use them.
 """
 
-import secrets
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -15,8 +14,9 @@ from dppp.errors import BatchAborted, DpppError
 from dppp.experiments.costs.processor_time import time_once
 from dppp.federation import Parties
 from dppp.protocol.events import Aborted, Event, Output, Released, Send
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchId, BatchRequest, Query
+from dppp.protocol.inputs import encode_rows
+from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.rows import ballot_request, make_row_secret, seal_rows
 from dppp.protocol.wire import encode, kind_of
 from dppp.protocol.with_masks.messages import KeyRequest, PublishedKey, Roster
 
@@ -65,12 +65,11 @@ class BatchCosts:
 
 
 def make_request(load: BatchLoad, parties: Parties, first: int, labels: int) -> BatchRequest:
-    """The querier: inputs that were not asked before, each under a nonce of its own."""
-    inputs = encode_inputs([[float(row)] for row in range(first, first + labels)], 1)
+    """The querier: rows under a key that was not used before, sealed to the teachers."""
+    rows = encode_rows([[float(row)] for row in range(first, first + labels)], 1)
     return BatchRequest(
-        task_id=parties.task.task_id,
         deadline=load.now + _DEADLINE_SECONDS,
-        queries=tuple(Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each) for each in inputs),
+        queries=seal_rows(parties.task, make_row_secret(), rows),
     )
 
 
@@ -98,7 +97,7 @@ class MeteredBatch:
             batch=self._batch,
             epoch=self._epoch,
             identifier=end.batch,
-            request_bytes=len(encode(request)),
+            request_bytes=len(encode(ballot_request(request))),
         )
 
     def _timed(self, work: Callable[[], Output]) -> Output:

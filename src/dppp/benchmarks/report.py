@@ -25,7 +25,7 @@ from dppp.paillier.encryption import encrypt
 from dppp.paillier.keys import Decryption
 from dppp.privacy.noise import Skellam
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.messages import BatchRequest
+from dppp.protocol.messages import BallotRequest
 from dppp.protocol.transcript import verify_transcript
 from dppp.randomness import random_below, system_randomness
 
@@ -91,7 +91,7 @@ def measure_federation(workload: Workload) -> dict[str, object]:
     assert run.outcome.transcript is not None, "every input is new"
     transcript = run.outcome.transcript.to_bytes()
     _, verified = time_once(lambda: verify_transcript(transcript, insecure_testing=True))
-    ballots = run.meter.rounds[BatchRequest.KIND].cpu_seconds
+    ballots = run.meter.rounds[BallotRequest.KIND].cpu_seconds
     teachers = run.meter.teachers_cpu_seconds
     steps = {
         "ballots": ballots,

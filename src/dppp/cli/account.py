@@ -4,6 +4,7 @@ The heavy imports are inside the functions, so that `dppp --help` answers at onc
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -159,6 +160,9 @@ _OPTIONS = {
 """Which option gives which parameter. Skellam is asked for by the variance of its sum."""
 
 
+_WRITE_IT = "write it with: dppp calibrate --json"
+
+
 def _noise_from_options(
     name: str,
     *,
@@ -183,10 +187,15 @@ def _noise_from_options(
     names = noises.parameter_names(family)
     for parameter, value in given.items():
         if (value is None) == (parameter in names):
-            verb = "needs" if value is None else "does not take"
-            raise InputError(f"{family.name} noise {verb} {_OPTIONS[parameter]}")
+            verb, then = ("needs", "give") if value is None else ("does not take", "leave out")
+            option = _OPTIONS[parameter]
+            raise InputError(f"{family.name} noise {verb} {option}", hint=f"{then} {option}")
     require_whole("honest-shares", honest_shares)
     if variance is not None:
+        if not 0 < variance < math.inf:
+            raise InputError(
+                f"--variance must be a positive number, got {variance:g}", hint="give one above 0"
+            )
         given["share_variance"] = variance / honest_shares
     parameters = {each: given[each] for each in names}
     return noises.noise_from_parameters(
@@ -213,7 +222,7 @@ def _spending_from_file(path: Path) -> "Spending":
     if not isinstance(queries, int):
         raise InputError(
             f"{path} does not say how many queries",
-            hint="write it with: dppp calibrate --json",
+            hint=_WRITE_IT,
         )
     return Spending(noise=noise_from_json(data), queries=queries)
 
@@ -223,23 +232,49 @@ def _read_json_object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_file(path))
     except ValueError as error:
-        raise InputError(f"{path} is not a JSON file: {error}") from error
+        raise InputError(f"{path} is not a JSON file: {error}", hint=_WRITE_IT) from error
     if not isinstance(data, dict):
-        raise InputError(f"{path} holds no JSON object")
+        raise InputError(f"{path} holds no JSON object", hint=_WRITE_IT)
     return data
 
 
+_WORDS = {
+    "noise": "noise",
+    "honest_shares": "honest shares",
+    "queries": "queries",
+    "variance": "variance of their sum",
+    "total_tosses": "tosses in all",
+    "tosses_per_teacher": "tosses of one share",
+    "share_sigma": "σ of one share",
+    "share_variance": "variance of one share",
+    "shape": "shape of the sum",
+    "share_shape": "shape of one share",
+    "ratio": "ratio",
+    "scope": "scope",
+    "epsilon": "ε",
+    "classes": "classes",
+    "exact_delta": "δ of the noise, exactly",
+    "sampling_delta": "δ added by sampling it",
+    "delta": "δ promised",
+    "certified": "promise kept",
+}
+"""What a person reads for each name that `--json` prints."""
+
+
 def _show_object(console: Console, title: str, result: Mapping[str, Any]) -> None:
-    """A result as a table of names and values."""
+    """A result as a table of names and values; what was not asked is left out."""
     table = Table(title=title, show_header=False)
+    for task in result.get("tasks", ()):
+        for name, value in task.items():
+            table.add_row(_WORDS[name], _text(value))
+        table.add_section()
     for name, value in result.items():
-        table.add_row(name, _text(value))
+        if name != "tasks" and value is not None:
+            table.add_row(_WORDS[name], _text(value))
     console.print(table)
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return "—"
     if isinstance(value, bool):
         return "yes" if value else "NO"
     return f"{value:.10g}" if isinstance(value, float) else str(value)

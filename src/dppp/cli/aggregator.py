@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
+from dppp.cli.output_files import require_place
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
@@ -40,6 +41,7 @@ def token(
 ) -> None:
     """Make a querier's token: the file is for the querier, the lines are for aggregator.toml."""
     require_service()
+    require_place(out)
     from dppp.service.gateway.queriers import make_token  # noqa: PLC0415
     from dppp.service.stores.new_files import NewFile, write_new_files  # noqa: PLC0415
 

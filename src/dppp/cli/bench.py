@@ -14,6 +14,7 @@ from rich.console import Console
 from dppp.benchmarks.workload import DEFAULT_SLOT_BITS, Workload
 from dppp.cli.optional_packages import require_scikit_learn, require_service
 from dppp.cli.options import JsonOption
+from dppp.cli.output_files import require_figure_place
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
@@ -94,7 +95,8 @@ def bench(
     """Measure the processor time and the bytes of a batch, from queries to a receipt."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
-        _bench_deployment(deployment, load | {"labels": labels, "singles": singles}, as_json)
+        load |= {"labels": labels, "singles": singles}
+        _bench_deployment(deployment, load, _cryptosystems(cryptosystem), as_json)
         return
     if not paper:
         load = {"teachers": teachers, "classes": classes, "labels": labels}
@@ -125,12 +127,10 @@ def _require_of_paper(**options: bool) -> None:
 def _bench_batches(
     load: dict[str, int], cryptosystem: str, *, with_peers: bool, as_json: bool
 ) -> None:
-    from dppp.benchmarks.comparison import CRYPTOSYSTEMS, compare  # noqa: PLC0415
+    from dppp.benchmarks.comparison import compare  # noqa: PLC0415
     from dppp.benchmarks.load import BatchLoad  # noqa: PLC0415
 
-    chosen = CRYPTOSYSTEMS if cryptosystem == "both" else (cryptosystem,)
-    if not set(chosen) <= set(CRYPTOSYSTEMS):
-        raise InputError(f"the cryptosystem is masks, paillier or both, not {cryptosystem!r}")
+    chosen = _cryptosystems(cryptosystem)
     trust = Trust.with_defaults(load["teachers"])
     if "paillier" in chosen:
         require_dealable(
@@ -142,6 +142,17 @@ def _bench_batches(
         )
     result = compare(BatchLoad(**load), cryptosystems=chosen, with_peers=with_peers)
     emit(result, as_json=as_json, show=lambda console: _show_batches(console, result))
+
+
+def _cryptosystems(asked: str) -> tuple[str, ...]:
+    from dppp.benchmarks.comparison import CRYPTOSYSTEMS  # noqa: PLC0415
+
+    chosen = CRYPTOSYSTEMS if asked == "both" else (asked,)
+    if not set(chosen) <= set(CRYPTOSYSTEMS):
+        raise InputError(
+            f"the cryptosystem is masks, paillier or both, not {asked!r}", hint="leave it out"
+        )
+    return chosen
 
 
 def _bench_here(
@@ -167,11 +178,7 @@ def _bench_here(
         s=workload.s,
         insecure_testing=True,
     )
-    if plot is not None and not plot.parent.is_dir():
-        raise InputError(
-            f"there is no folder {plot.parent} for the plot",
-            hint="make it first",
-        )
+    require_figure_place(plot)
     is_stepwise = with_steps or plot is not None
     result = run_benchmark(workload, with_steps=is_stepwise, with_peers=with_peers)
     result |= measure_sampling()
@@ -182,17 +189,19 @@ def _bench_here(
     return result
 
 
-def _bench_deployment(folder: Path, load: dict[str, int], as_json: bool) -> None:
+def _bench_deployment(
+    folder: Path, load: dict[str, int], cryptosystems: tuple[str, ...], as_json: bool
+) -> None:
     require_service()
     require_scikit_learn()
-    from dppp.benchmarks.deployment.measurement import Load, measure_deployment  # noqa: PLC0415
+    from dppp.benchmarks.deployment.measurement import Load, compare_deployments  # noqa: PLC0415
     from dppp.service.local.processes import find_nats_server  # noqa: PLC0415
 
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty", hint="choose another folder")
     logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
-    result = measure_deployment(folder, Load(**load, alone=load["singles"] // 10))
+    result = compare_deployments(folder, Load(**load, alone=load["singles"] // 10), cryptosystems)
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
 
 

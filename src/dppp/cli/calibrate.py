@@ -22,7 +22,7 @@ from dppp.cli.options import (
     JsonOption,
     QueriesOption,
 )
-from dppp.cli.output_files import save_figure
+from dppp.cli.output_files import require_figure_place, save_figure
 from dppp.cli.terminal import emit
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ def calibrate(
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
     from dppp.privacy.trust import Trust  # noqa: PLC0415
 
+    require_figure_place(plot)
+    if plot is not None:
+        load_pyplot()  # say at once that it is missing
     promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     if compare:
@@ -177,3 +180,4 @@ def _draw_promised_against_delivered(certificates: "list[Certificate]", path: Pa
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     save_figure(figure, path)
+    pyplot.close(figure)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from dppp.cli.federation import votes_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import (
     ColludersOption,
@@ -19,7 +20,10 @@ from dppp.cli.options import (
     EpsilonOption,
     JsonOption,
     QueriesOption,
+    read_digits,
+    read_votes,
 )
+from dppp.cli.output_files import require_folder_above
 from dppp.cli.terminal import emit, say
 from dppp.errors import InputError
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from dppp.service.ceremony.federation_file import FederationFile
     from dppp.service.ceremony.join_request import JoinRequest
     from dppp.service.ceremony.setup import SetUp
+    from dppp.service.ceremony.terms import Feature
     from dppp.service.stores.locations import LedgerFiles
 
 
@@ -55,7 +60,11 @@ def init(
         list[str] | None, typer.Option(help="A feature; give one per feature.")
     ] = None,
     features_from: Annotated[
-        Path | None, typer.Option(help="A CSV file whose header names the features.")
+        Path | None,
+        typer.Option(
+            help="A public table whose header names the features; where it has rows, they say what "
+            "is a number, a category or a text, and what may be missing."
+        ),
     ] = None,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
@@ -89,6 +98,24 @@ def init(
     abstain_below: Annotated[
         int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
     ] = None,
+    votes: Annotated[
+        str,
+        typer.Option(
+            help="Votes of every teacher, each by a model of its own shard; or auto: by the noise, "
+            "and by the records that each teacher says it has (`dppp join --records`)."
+        ),
+    ] = "1",
+    votes_of: Annotated[
+        list[str] | None,
+        typer.Option(help="A teacher with another number of votes: NAME=NUMBER; may be repeated."),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose change the promise covers: record, person or teacher. (default: teacher "
+            "with one vote each, else record)"
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Coordinator: propose the terms of a federation, and make its certificate authority."""
@@ -113,6 +140,9 @@ def init(
         modulus_bits=modulus_bits,
         s=s,
         abstain_below=abstain_below,
+        votes=read_votes(votes),
+        votes_of=_votes_of(votes_of),
+        unit=unit,
     )
     init_federation(folder, terms)
     result = {"folder": str(folder), **terms.model_dump(mode="json")}
@@ -130,6 +160,21 @@ def init(
     emit(result, as_json=as_json, show=show)
 
 
+def _votes_of(given: list[str] | None) -> dict[str, int] | None:
+    """Teachers with a number of votes of their own."""
+    found = {}
+    for each in given or ():
+        name, _, number = each.rpartition("=")
+        votes = read_digits(number)
+        if not name or votes is None:
+            raise InputError(
+                f"{each[:80]!r} does not say how many votes a teacher has",
+                hint="write --votes-of 'Clinic B=4'",
+            )
+        found[name] = votes
+    return found or None
+
+
 def join(
     *,
     home: Annotated[Path, typer.Argument(help="A new folder for the keys.", show_default=False)],
@@ -139,6 +184,13 @@ def join(
         list[str] | None,
         typer.Option(help="Broker: a name or address where it is reached; may be repeated."),
     ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            help="Teacher: how many records it has, for votes by size. Everybody sees it: round "
+            "it down if it should not be known exactly."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Every organisation: make its keys, which never leave it, and a request to join."""
@@ -146,11 +198,12 @@ def join(
     from dppp.service.ceremony.home import REQUEST, make_home  # noqa: PLC0415
     from dppp.service.ceremony.identity import Role  # noqa: PLC0415
 
-    request = make_home(home, name=name, role=Role(role.value), hosts=host or ())
+    request = make_home(home, name=name, role=Role(role.value), hosts=host or (), records=records)
     result = {
         "home": str(home),
         "role": request.role.value,
         "name": request.name,
+        "records": request.records,
         "request_file": str(home / REQUEST),
         "fingerprint": request.fingerprint,
     }
@@ -185,6 +238,8 @@ def collect(
 ) -> None:
     """Coordinator: check join requests and keep them; with --out, make the federation file."""
     require_service()
+    if out is not None:
+        require_folder_above(out)
     from dppp.service.ceremony.assembling import make_federation_file  # noqa: PLC0415
     from dppp.service.ceremony.coordinator import collect as keep  # noqa: PLC0415
     from dppp.service.ceremony.coordinator import read_request, read_requests  # noqa: PLC0415
@@ -196,7 +251,12 @@ def collect(
     joined, is_masked = read_requests(folder), read_terms(folder).cryptosystem == "masks"
     federation = None if out is None else make_federation_file(folder, out)
     rows = [
-        {"role": each.role.value, "name": each.name, "fingerprint": each.fingerprint}
+        {
+            "role": each.role.value,
+            "name": each.name,
+            "fingerprint": each.fingerprint,
+            "records": each.records,
+        }
         for each in joined
     ]
     result: dict[str, object] = {"joined": rows}
@@ -225,6 +285,8 @@ def _describe_made(federation: "FederationFile", out: Path) -> dict[str, object]
         "federation_hash": federation.hash.hex(),
         "federation_file": str(out / FEDERATION),
         "task_id": federation.task.task_id.hex(),
+        "unit": federation.task.unit,
+        "votes": list(federation.task.votes),
     }
 
 
@@ -234,6 +296,8 @@ def _made_lines(federation: "FederationFile", out: Path) -> list[str]:
     return [
         f"federation file  {out / FEDERATION}   to everybody",
         f"federation hash  {federation.hash.hex()}",
+        f"          votes  {votes_line(federation.task)}; the promise is for one "
+        f"{federation.task.unit}",
         "",
         "Everybody compares the hash by telephone and gives it to `dppp setup`.",
     ]
@@ -347,7 +411,7 @@ def _about_ledger(done: "SetUp") -> list[str]:
     ]
 
 
-def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
+def _features(names: list[str] | None, path: Path | None) -> "tuple[str | Feature, ...]":
     if bool(names) == (path is not None):
         raise InputError(
             "the features are not named, or twice",
@@ -355,6 +419,9 @@ def _features(names: list[str] | None, path: Path | None) -> tuple[str, ...]:
         )
     if path is None:
         return tuple(names or ())
+    from dppp.learning.cells import understand  # noqa: PLC0415
     from dppp.learning.csv_table import read_table  # noqa: PLC0415
+    from dppp.service.ceremony.terms import feature_of  # noqa: PLC0415
 
-    return read_table(path).columns
+    table = read_table(path)
+    return tuple(feature_of(each.column) for each in understand(table, table.columns))

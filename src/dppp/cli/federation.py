@@ -1,5 +1,6 @@
 """`dppp federation`: what a federation file says, for people and for programs."""
 
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,12 @@ from rich.console import Console
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
 from dppp.cli.terminal import emit, say
+from dppp.learning.choosing_votes import votes_for_noise
+from dppp.protocol.units import describe_unit
 
 if TYPE_CHECKING:
+    from dppp.protocol.columns import Column
+    from dppp.protocol.task import Task
     from dppp.service.ceremony.federation_file import FederationFile
 
 
@@ -42,7 +47,10 @@ def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[st
         "data_id": task.data_id,
         "class_names": list(task.class_names),
         "features": list(task.features),
+        "columns": [{"name": column.name, **asdict(column.type)} for column in task.columns],
         "abstain_below": task.abstain_below,
+        "unit": task.unit,
+        "votes": list(task.votes),
         "members": [
             {"index": index, "name": member.name, "signing_key": member.signing_key.hex()}
             for index, member in enumerate(federation.teachers, start=1)
@@ -103,9 +111,11 @@ def show_federation(
         ("task id", task.task_id.hex()),
         ("data", task.data_id),
         ("classes", ", ".join(task.class_names)),
-        ("features", _shortened(task.features)),
+        ("features", _shortened(tuple(map(_feature_line, task.columns)))),
         ("promise", f"ε = {task.epsilon:g}, δ = {task.delta:g} over {task.queries:,} queries"),
         ("delivered", f"δ = {delivered:.6g}: the promise is {kept}"),
+        ("unit", f"{task.unit}: {describe_unit(task.unit)}"),
+        ("votes", votes_line(task)),
         ("noise", f"{task.noise.name}, variance {task.noise.variance:.6g} per count"),
         (
             "trust",
@@ -114,8 +124,11 @@ def show_federation(
         ),
         ("cryptosystem", cryptosystem_line(federation)),
         *(
-            (f"teacher {index}", member.name)
-            for index, member in enumerate(federation.teachers, start=1)
+            (
+                f"teacher {index}",
+                f"{entry.name}, {entry.votes} vote{'' if entry.votes == 1 else 's'}",
+            )
+            for index, entry in enumerate(task.teachers, start=1)
         ),
         ("aggregator", federation.aggregator.name),
         ("broker", f"{federation.broker.name} at {', '.join(federation.broker.hosts)}"),
@@ -130,7 +143,29 @@ def show_federation(
     say(console, *(f"{name:>15}  {value}" for name, value in lines))
 
 
+def _feature_line(column: "Column") -> str:
+    """A feature's name, and what it holds if that is not just a number."""
+    if column.type.is_plain:
+        return column.name
+    values = f" of {len(column.type.values)}" if column.type.values else ""
+    missing = ", may be missing" if column.type.may_be_missing else ""
+    return f"{column.name} ({column.type.kind}{values}{missing})"
+
+
 def _shortened(names: tuple[str, ...], most: int = 8) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} … ({len(names)} in all)"
+
+
+def votes_line(task: "Task") -> str:
+    """How many votes the teachers have."""
+    low, high = min(task.votes), max(task.votes)
+    each = f"{low}" if low == high else f"{low} to {high}"
+    line = f"{each} of each teacher, {sum(task.votes)} in all"
+    wanted = votes_for_noise(task.noise, task.trust.teachers)
+    return line if sum(task.votes) >= wanted * len(task.votes) else f"{line} ({_few(wanted)})"
+
+
+def _few(wanted: int) -> str:
+    return f"few for this noise, which asks for {wanted} of each"

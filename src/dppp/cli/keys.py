@@ -13,6 +13,7 @@ import typer
 
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
+from dppp.cli.output_files import require_folder_above
 from dppp.cli.terminal import emit, say
 from dppp.errors import WeakModulusWarning
 
@@ -36,6 +37,7 @@ def deal_key(
 ) -> None:
     """Dealer: make federation.json, and a share for each teacher that only it can open."""
     require_service()
+    require_folder_above(out)
     from dppp.service.ceremony.dealing import deal_federation  # noqa: PLC0415
 
     with warnings.catch_warnings(record=True) as caught:

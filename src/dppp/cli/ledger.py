@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from dppp.cli.options import JsonOption
@@ -110,7 +111,7 @@ def _show_summary(console: Console, summary: "Summary") -> None:
 
 def _budget_table(data: "DataSummary") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=True)
-    table.add_column(f"data {data.data_id}".replace("[", "\\["), no_wrap=True)
+    table.add_column(f"data {escape(data.data_id)}", no_wrap=True)
     for heading in ("ε", "δ"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, budget in (("cap", data.cap), ("reserved", data.reserved), ("left", data.left)):

@@ -51,7 +51,7 @@ def up(
 ) -> None:
     """Start broker, aggregator and teachers. With the same folder, the same federation starts."""
     require_service()
-    from dppp.service.ceremony.terms import make_terms  # noqa: PLC0415
+    from dppp.service.ceremony.terms import feature_of, make_terms  # noqa: PLC0415
     from dppp.service.local.federation import (  # noqa: PLC0415
         PLACES,
         cryptosystem_of,
@@ -68,7 +68,7 @@ def up(
             name="local",
             data_id="local",
             class_names=tuple(sorted(set(records.labels.tolist()))),
-            features=records.features,
+            features=tuple(map(feature_of, records.columns)) or records.features,
             epsilon=epsilon,
             delta=delta,
             queries=queries,
@@ -127,7 +127,7 @@ def _make(
     find_nats_server()
     if folder.exists() and any(folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty and holds no local federation", hint="choose another"
+            f"{folder} is not empty and holds no local federation", hint="choose another folder"
         )
     broker_port, gateway_port = free_ports(2)
     with progress.status(f"training {teachers} models"):
@@ -154,4 +154,5 @@ def _show(console: Console, local: "LocalFederation") -> None:
         f"The page is at {local.gateway}. Logs are in {folder / 'logs'}. Stop with: "
         f"dppp local down --folder {folder}",
         soft_wrap=True,
+        markup=False,
     )

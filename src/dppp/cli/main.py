@@ -28,6 +28,7 @@ from dppp.cli import (
     reproduce,
     simulate,
     teacher,
+    train,
     verify,
 )
 from dppp.cli.demo.command import demo
@@ -55,6 +56,7 @@ def _root(
 
 app.command()(demo)
 app.command()(simulate.simulate)
+app.command()(train.train)
 app.command()(calibrate.calibrate)
 app.command()(account.certify)
 app.command()(account.account)
@@ -76,16 +78,20 @@ app.add_typer(reproduce.app, name="reproduce")
 app.command()(bench.bench)
 
 
+_HELP = "see 'dppp --help', or --help after a command"
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in given
+    help_hint = f"see 'dppp {given[0]} --help'" if given and given[0] in _names() else _HELP
     try:
         code = app(args=arguments, prog_name="dppp", standalone_mode=False)
     except typer.TyperException as error:
-        hint = "see 'dppp --help', or --help after a command"
-        _fail(2, DpppError(error.format_message(), hint=hint), as_json=as_json)
+        _fail(2, DpppError(error.format_message(), hint=help_hint), as_json=as_json)
     except InputError as error:
-        _fail(2, error, as_json=as_json)
+        _fail(2, error, as_json=as_json, otherwise=help_hint)
     except DpppError as error:
         _fail(1, error, as_json=as_json)
     except typer.Abort:
@@ -93,8 +99,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(code: int, error: DpppError, *, as_json: bool) -> NoReturn:
-    message, hint = (" ".join((text or "").split()) for text in (error.message, error.hint))
+def _names() -> set[str]:
+    """Commands and groups of commands."""
+    groups = {group.name for group in app.registered_groups}
+    named = {
+        each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands
+    }
+    return {str(name) for name in groups | named}
+
+
+def _fail(code: int, error: DpppError, *, as_json: bool, otherwise: str | None = None) -> NoReturn:
+    """Say it in one line, with its hint, or another where it has none; and end."""
+    texts = (error.message, error.hint or otherwise)
+    message, hint = (" ".join((text or "").split()) for text in texts)
     if as_json:
         sys.stderr.write(json.dumps({"error": message, "hint": hint or None}) + "\n")
     else:

@@ -20,8 +20,9 @@ from dppp.cli.options import (
     JsonOption,
     QueriesOption,
 )
-from dppp.cli.output_files import save_figure
+from dppp.cli.output_files import require_figure_place, save_figure
 from dppp.cli.terminal import emit, waiting
+from dppp.cli.votes_plan import VotesOptions, plan_by_votes
 from dppp.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,24 +47,91 @@ def plan(
             help="A CSV file: a row per query, a column per teacher, and `label` if known."
         ),
     ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            help="Records of each teacher. (default: an equal part of --data, held-out rows aside)"
+        ),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            help="Records in a shard : accuracy of one model, e.g. 50:0.80,200:0.88,1000:0.93."
+        ),
+    ] = None,
+    correlation: Annotated[
+        float | None,
+        typer.Option(
+            help="With --curve: how much the errors of two models correlate. (default: 0.6)"
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Measure on parts of a public CSV table instead; features are numbers."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column of --data to predict.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The same seed deals --data in the same way. (default: 0)")
+    ] = None,
+    votes_per_teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers of votes to try, e.g. 1,5,10. (default: 1, 2, 5, 10, … and the rule's)"
+        ),
+    ] = None,
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 1e-5,
     queries: QueriesOption = 100,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
     classes: Annotated[
-        int | None, typer.Option(help="Classes to vote on. (default: 10, or those of --votes)")
+        int | None,
+        typer.Option(
+            help="Classes to vote on. (default: 10, or those of --votes or --data; 2 for --curve)"
+        ),
     ] = None,
     target_accuracy: Annotated[
-        float, typer.Option(help="The accuracy that you need, between 0 and 1.")
+        float,
+        typer.Option(help="The accuracy that you need, between 0 and 1; not used with --records."),
     ] = 0.9,
-    plot: Annotated[Path | None, typer.Option(help="Draw accuracy against ε to this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw accuracy against ε, or votes, to this file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Work out what a budget buys: accuracy, queries, and how many teachers it takes."""
+    """Work out what a budget buys: accuracy, queries, teachers, or votes per teacher.
+
+    With --accuracy-margin or --votes: accuracy against ε and queries, and the teachers it takes.
+    With --curve or --data: accuracy against the number of votes that each teacher casts.
+    """
+    require_figure_place(plot)
+    options = VotesOptions(
+        records=records,
+        curve=curve,
+        correlation=correlation,
+        data=data,
+        label=label,
+        seed=seed,
+        votes_per_teacher=votes_per_teacher,
+        classes=classes,
+    )
+    if options.is_given():
+        _require_one_plan(accuracy_margin, votes)
+        plan_by_votes(
+            options,
+            teachers=teachers,
+            colluders=colluders,
+            dropouts=dropouts,
+            epsilon=epsilon,
+            delta=delta,
+            queries=queries,
+            plot=plot,
+            as_json=as_json,
+        )
+        return
     from dppp.learning.planning import plan as make_plan  # noqa: PLC0415
 
-    table, labels = (None, None) if votes is None else _read_votes(votes)
+    table, labels = (None, None) if votes is None else _read_votes(votes, classes)
     if plot is not None:
         load_pyplot()  # say at once that it is missing
     with waiting("calibrating each family at each ε; about a minute"):
@@ -85,9 +153,19 @@ def plan(
     emit(made.to_json(), as_json=as_json, show=lambda out: _show_plan(out, made))
 
 
-def _read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
+def _require_one_plan(accuracy_margin: float | None, votes: Path | None) -> None:
+    if accuracy_margin is not None or votes is not None:
+        given = "--votes FILE" if accuracy_margin is None else "--accuracy-margin"
+        raise InputError(
+            f"{given} is for one vote per teacher, whatever its records are",
+            hint="leave it out, or leave out --records, --curve, --data and what goes with them",
+        )
+
+
+def _read_votes(path: Path, classes: int | None) -> tuple[list[list[str]], list[str] | None]:
     """The votes in a CSV file, and its column `label` where there is one."""
     from dppp.learning.csv_table import read_table  # noqa: PLC0415
+    from dppp.learning.votes import require_few_classes, require_votes  # noqa: PLC0415
 
     table = read_table(path)
     if not table.rows:
@@ -100,6 +178,9 @@ def _read_votes(path: Path) -> tuple[list[list[str]], list[str] | None]:
             f"the first line of {path} must name every column: a name for each teacher, and "
             f"{LABEL} for the truth if it is known"
         )
+    require_votes(table.columns, table.rows)
+    if classes is None:
+        require_few_classes(table.rows)
     if LABEL not in table.columns:
         return [list(row) for row in table.rows], None
     place = table.columns.index(LABEL)

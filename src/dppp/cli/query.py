@@ -4,7 +4,7 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,15 +15,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
-from dppp.cli.output_files import make_folder, write_bytes
+from dppp.cli.output_files import require_folder_above, require_place, write_bytes
 from dppp.cli.terminal import emit
 from dppp.cli.verify import read_task_id
 from dppp.errors import GatewayError, GatewayFault, InputError
 
 if TYPE_CHECKING:
+    from dppp.protocol.columns import Column
+    from dppp.protocol.inputs import Cell
     from dppp.protocol.messages import TaskId
-    from dppp.service.querier.asking import AskedParts, Released
+    from dppp.protocol.task import Task
+    from dppp.service.querier.asking import AskedParts, OwnRows, Released
     from dppp.service.querier.connection import GatewayConnection, Labelled
+    from dppp.service.querier.row_secrets import RowSecrets
     from dppp.service.querier.signed_labels import SignedLabels
 
 TOKEN_VARIABLE = "DPPP_TOKEN"  # noqa: S105 - its name, not its value
@@ -36,7 +40,8 @@ def query(
         Path,
         typer.Option(
             "--input",
-            help="A CSV file with a header. Columns that the task does not name are not sent.",
+            help="A table with a header, as a CSV or Parquet file. Columns that the task does "
+            "not name are not sent.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="A CSV file for the labels and counts.")],
@@ -60,6 +65,13 @@ def query(
             help="The task's id, as a teacher told you; every receipt is checked against it.",
         ),
     ] = None,
+    row_key: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with the secrets of your rows, made if missing: keep it, for free repeats "
+            "and dppp verify. (default: beside --out, with .rowkey at its end)"
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Rows in one batch.", min=1)] = 1_000,
     fresh: Annotated[
         bool,
@@ -69,10 +81,18 @@ def query(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Get labels for the rows of a file. If it is stopped, the same command goes on from there."""
+    """Get labels for the rows of a file, which only the teachers can read.
+
+    If it is stopped, the same command goes on from there.
+    """
     require_service()
     from dppp.service.querier.connection import GatewayConnection  # noqa: PLC0415
+    from dppp.service.querier.row_secrets import RowSecrets  # noqa: PLC0415
 
+    require_place(out)
+    for folder in (receipts, transcripts):
+        if folder is not None:
+            require_folder_above(folder)
     keep = _Keep(
         receipts=receipts,
         transcripts=transcripts,
@@ -82,13 +102,19 @@ def query(
         if transcripts is not None:
             connection.require_transcripts()
         task = connection.task()
-        table = _read_rows(rows, task["features"])
-        plan = _plan(out, table, batch_size, is_fresh=fresh)
-        labelled, is_signed = _ask(connection, table, plan, keep, task, is_fresh=fresh)
+        _require_task(task, keep.task_id)
+        table = _read_rows(rows, task.columns)
+        secrets_file = row_key or out.with_name(f"{out.name}.rowkey")
+        row_secrets = RowSecrets(secrets_file)
+        plan = _plan(out, table, batch_size, row_secrets, is_fresh=fresh)
+        if keep.task_id is None:
+            _say_unknown_keys()
+        own = _own_rows(task, table, row_secrets)
+        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh)
         unsigned = len(labelled) - sum(is_signed)
         if fresh:
             _require_all_signed(unsigned)
-        _write_labels(out, labelled, is_signed, task["classes"])
+        _write_labels(out, labelled, is_signed, task.class_names)
         plan.finish()
         if keep.task_id is not None:
             _say_unsigned(unsigned, out)
@@ -97,9 +123,29 @@ def query(
         "out": str(out),
         **_count(labelled, is_signed),
         **keep.describe(),
+        "row_key": str(secrets_file),
         "budget": budget,
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, result, budget))
+
+
+def _require_task(task: "Task", expected: "TaskId | None") -> None:
+    """Before anything is sealed: whose keys the rows are sealed to stands in the task."""
+    if expected not in (None, task.task_id):
+        raise GatewayFault(
+            f"the gateway's task has the id {task.task_id.hex()}, which is not the one that you "
+            "gave; nothing was sent",
+            hint="compare the id with a teacher's; by other keys the gateway could read your rows",
+        )
+
+
+def _say_unknown_keys() -> None:
+    Console(stderr=True).print(
+        "Your rows are sealed to the keys in the gateway's terms. It could have given keys of its "
+        "own, and read them: give --task, as a teacher told you.",
+        style="yellow",
+        soft_wrap=True,
+    )
 
 
 def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:
@@ -131,7 +177,6 @@ class _Keep:
         self,
         number: int,
         released: "Released",
-        rows: Sequence[Sequence[float]],
         signed: "SignedLabels",
     ) -> list[bool]:
         """Check and keep; which of the rows have their label in a receipt."""
@@ -139,7 +184,7 @@ class _Keep:
 
         if released.receipt is not None and self.task_id is not None:
             verify_receipt(released.receipt, expected_task=self.task_id)
-        found = signed.find(released.receipt, rows, released.labels)
+        found = signed.find(released.receipt, released.query_ids, released.labels)
         if released.receipt is None:
             return found  # all were released before
         if self.receipts is not None:
@@ -171,10 +216,9 @@ def _say_unsigned(unsigned: int, out: Path) -> None:
 
 def _ask(
     gateway: "GatewayConnection",
-    table: Sequence[Sequence[float]],
+    own: "OwnRows",
     plan: "AskedParts",
     keep: _Keep,
-    task: Mapping[str, Any],
     *,
     is_fresh: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
@@ -185,13 +229,16 @@ def _ask(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     labelled: list[Labelled] = []
     is_signed: list[bool] = []
-    signed = SignedLabels(features=task["features"], classes=task["classes"])
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
-        bar = bars.add_task("asking", total=len(table))
+    signed = SignedLabels(own.task)
+    console = Console(stderr=True)
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal
+    ) as bars:
+        bar = bars.add_task("asking", total=len(own.rows))
         for number, released in enumerate(
             ask_in_parts(
                 gateway,
-                table,
+                own,
                 plan,
                 is_fresh=is_fresh,
                 with_transcripts=keep.transcripts is not None,
@@ -200,20 +247,36 @@ def _ask(
             start=1,
         ):
             labelled += released.labels
-            part = released.part
-            rows = table[part.start : part.start + part.count]
-            is_signed += keep.take(number, released, rows, signed)
+            is_signed += keep.take(number, released, signed)
     return labelled, is_signed
 
 
 def _plan(
-    out: Path, table: Sequence[Sequence[float]], size: int, *, is_fresh: bool
+    out: Path,
+    table: "Sequence[Sequence[Cell]]",
+    size: int,
+    secrets: "RowSecrets",
+    *,
+    is_fresh: bool,
 ) -> "AskedParts":
+    """Which rows go into which batch, and under which secret: a new one where all is asked anew."""
     from dppp.service.querier.asking import AskedParts  # noqa: PLC0415
 
-    make_folder(out.parent)
-    digest = hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest()
-    return AskedParts(out.with_name(f"{out.name}.parts"), rows=len(table), size=size, digest=digest)
+    path = out.with_name(f"{out.name}.parts")
+    return AskedParts(
+        path,
+        rows=len(table),
+        size=size,
+        digest=hashlib.sha256(json.dumps([table, is_fresh]).encode()).hexdigest(),
+        secret=secrets.add() if is_fresh and not path.exists() else len(secrets) - 1,
+    )
+
+
+def _own_rows(task: "Task", table: "Sequence[Sequence[Cell]]", secrets: "RowSecrets") -> "OwnRows":
+    from dppp.protocol.inputs import encode_rows  # noqa: PLC0415
+    from dppp.service.querier.asking import OwnRows  # noqa: PLC0415
+
+    return OwnRows(task=task, rows=encode_rows(table, task.columns), secrets=secrets)
 
 
 def _token(path: Path | None) -> str:
@@ -227,17 +290,20 @@ def _token(path: Path | None) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the token in {path}: {error}") from error
+        raise InputError(
+            f"cannot read the token in {path}: {error}", hint="give the file that you were sent"
+        ) from error
 
 
-def _read_rows(path: Path, features: Sequence[str]) -> list[list[float]]:
+def _read_rows(path: Path, columns: "Sequence[Column]") -> "list[list[Cell]]":
     """What is asked about: the task's features, in its order."""
+    from dppp.learning.cells import inputs_of  # noqa: PLC0415
     from dppp.learning.csv_table import read_table  # noqa: PLC0415
 
     table = read_table(path)
     if not table.rows:
-        raise InputError(f"{path} has no rows below its header")
-    return table.numbers(features)
+        raise InputError(f"{path} has no rows below its header", hint="give the rows to ask about")
+    return inputs_of(table, columns)
 
 
 def _write_labels(
@@ -251,11 +317,12 @@ def _write_labels(
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             counts = [f"count_{name}" for name in classes]
-            writer.writerow(["row", "label", *counts, "flagged", "in_receipt"])
+            writer.writerow(["row", "label", *counts, "lead_by_noise", "flagged", "in_receipt"])
             for number, (each, signed) in enumerate(zip(labelled, is_signed, strict=True), start=1):
                 label = "" if each.label is None else each.label
                 words = ["true" if flag else "false" for flag in (each.is_flagged, signed)]
-                writer.writerow([number, label, *each.counts, *words])
+                lead = "" if each.lead_by_noise is None else f"{each.lead_by_noise:.3g}"
+                writer.writerow([number, label, *each.counts, lead, *words])
         unfinished.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
@@ -265,6 +332,7 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
     console.print(
         f"{result['rows']:,} labels in {result['out']} ({result['abstained']:,} abstained).",
         soft_wrap=True,
+        markup=False,
     )
     checked = "was checked" if result["is_verified"] else "was not checked (give --task)"
     kept = "" if result["receipts"] is None else f", kept in {result['receipts']}"
@@ -274,6 +342,7 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
         f"{result['in_receipts']:,} of them stand in receipts{kept}. That teachers of the task you "
         f"know of signed these {checked}.{others}",
         soft_wrap=True,
+        markup=False,
     )
     if result["flagged"]:
         console.print(

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
+from dppp.cli.output_files import require_folder_above
 from dppp.cli.terminal import emit, say
 
 app = typer.Typer(
@@ -65,6 +66,7 @@ def sign(
 ) -> None:
     """Coordinator: check renewal requests and issue their certificates."""
     require_service()
+    require_folder_above(out)
     from dppp.service.ceremony.coordinator import read_request  # noqa: PLC0415
     from dppp.service.ceremony.renewal import sign_renewals  # noqa: PLC0415
 

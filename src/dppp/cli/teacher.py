@@ -10,6 +10,7 @@ from dppp.cli.federation import cryptosystem_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit
+from dppp.protocol.units import describe_unit
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance
@@ -45,9 +46,12 @@ def accept(
     require_service()
     from dppp.service.ceremony.acceptance import accept_task  # noqa: PLC0415
     from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.teacher.models.configured import require_models  # noqa: PLC0415
 
+    settings = read_config(config, TeacherConfig)
+    require_models(settings)
     accepted = accept_task(
-        read_config(config, TeacherConfig),
+        settings,
         accept_no_colluders=accept_no_colluders,
         is_first_use=is_first_use,
     )
@@ -59,6 +63,8 @@ def accept(
         "epsilon": task.epsilon,
         "delta": task.delta,
         "queries": task.queries,
+        "unit": task.unit,
+        "votes": task.votes[accepted.index - 1],
         "cryptosystem": task.cryptosystem,
         "security_bits": None if task.masks is None else task.masks.security_bits,
         "is_new_ledger": accepted.is_new_ledger,
@@ -98,6 +104,8 @@ def _show(console: Console, accepted: "Acceptance") -> None:
         f"      task  {task.task_id.hex()}",
         f"     price  ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries, "
         "reserved as a whole",
+        f"      unit  {task.unit}: {describe_unit(task.unit)}",
+        f"     votes  {task.votes[accepted.index - 1]} of {sum(task.votes)}, one model for each",
         f"   ballots  {cryptosystem_line(accepted.federation)}",
         f"      data  {data.data_id}",
         f"       cap  {data.cap}, for good",

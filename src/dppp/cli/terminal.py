@@ -1,8 +1,9 @@
 """What commands print: results as JSON or for people, and progress where somebody watches."""
 
+import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from dppp.federation import OnMessage as Report
 
 _STAGES = {
-    "batch request": "teachers vote, add noise, encrypt",
+    "ballot request": "teachers vote, add noise, encrypt",
     "ballot list": "teachers check the list and endorse it",
     "certified list": "teachers give decryption shares",
     "proof request": "teachers prove their shares",
@@ -32,6 +33,13 @@ def emit(result: Mapping[str, object], *, as_json: bool, show: Callable[[Console
 def say(console: Console, *lines: str) -> None:
     """Print lines as they are: paths are not cut, brackets are not markup."""
     console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """What somebody should know of what was read, beside the result."""
+    console = Console(stderr=True, highlight=False)
+    for note in notes:
+        console.print(f"note: {note}", style="yellow", soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -54,6 +62,15 @@ def counted_progress(what: str) -> Iterator[Callable[[int, int], object]]:
     with _bars() as bars:
         bar = bars.add_task(what, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def steps_progress(total: int) -> Iterator[Callable[[str], object]]:
+    """One bar over a few long steps, to be told what the next one is."""
+    with _bars() as bars:
+        bar = bars.add_task("", total=total)
+        begun = itertools.count()
+        yield lambda what: bars.update(bar, description=what, completed=next(begun))
 
 
 def _bars() -> Progress:

@@ -1,6 +1,7 @@
 """`dppp verify`: check a release by its receipt or transcript, and by the id of the task."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,9 @@ from dppp.cli.options import JsonOption
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.service.stores.new_files import read_file
+
+_FEW_ROWS = 20
+"""Rows of a release that are named on the terminal."""
 
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
@@ -25,14 +29,29 @@ def verify(
         str | None,
         typer.Option("--task", help="The task's id, as a teacher told you (`dppp federation`)."),
     ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file with a header: say which of its rows this is about."),
+    ] = None,
+    row_key: Annotated[
+        Path | None,
+        typer.Option(help="With --rows: the file of row secrets that `dppp query` kept."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a release: endorsements, opening and labels; in a transcript every ballot too."""
+    if (rows is None) != (row_key is None):
+        raise InputError(
+            "--rows and --row-key belong together: without the secret nobody can tell which rows "
+            "a release is about",
+            hint="give both, or neither",
+        )
     from dppp.protocol.transcript import verify_release  # noqa: PLC0415
 
     expected = None if task_id is None else read_task_id(task_id)
     verified = verify_release(read_file(release), expected_task=expected)
     task = verified.task
+    found = None if rows is None or row_key is None else find_rows(verified, rows, row_key)
     result = {
         "verified": True,
         "checks": list(verified.checks),
@@ -48,10 +67,36 @@ def verify(
         "queries": len(verified.answers),
         "labels": [_label(verified, each.label) for each in verified.answers],
         "counts": [list(each.counts) for each in verified.answers],
+        "rows": found,
         "epsilon": task.epsilon,
         "delta": task.delta,
     }
-    emit(result, as_json=as_json, show=lambda console: _show(console, verified, expected))
+
+    def show(console: Console) -> None:
+        _show(console, verified, expected)
+        if found is not None:
+            _show_rows(console, verified, found)
+
+    emit(result, as_json=as_json, show=show)
+
+
+def find_rows(verified: "Verified", rows: Path, row_key: Path) -> list[int | None]:
+    """The number of the row, from 1, that each query is about; None if it is about none of them."""
+    from dppp.learning.cells import inputs_of  # noqa: PLC0415
+    from dppp.learning.csv_table import read_table  # noqa: PLC0415
+    from dppp.protocol.inputs import encode_rows  # noqa: PLC0415
+    from dppp.protocol.messages import split_query_ids  # noqa: PLC0415
+    from dppp.protocol.rows import query_ids_of  # noqa: PLC0415
+    from dppp.service.querier.row_secrets import RowSecrets  # noqa: PLC0415
+
+    task = verified.task
+    encoded = encode_rows(inputs_of(read_table(rows), task.columns), task.columns)
+    numbers: dict[bytes, int] = {}
+    for key in RowSecrets(row_key, may_make=False).row_keys(task.task_id):
+        query_ids = split_query_ids(query_ids_of(key, task.task_id, encoded))
+        for number, query_id in enumerate(query_ids, start=1):
+            numbers.setdefault(query_id, number)
+    return [numbers.get(each) for each in verified.query_ids]
 
 
 def read_task_id(text: str) -> "TaskId":
@@ -79,6 +124,22 @@ def _are_sums_checked(verified: "Verified") -> bool:
 
 def _label(verified: "Verified", label: int | None) -> str | None:
     return None if label is None else verified.task.class_names[label]
+
+
+def _show_rows(console: Console, verified: "Verified", found: Sequence[int | None]) -> None:
+    for answer, number in list(zip(verified.answers, found, strict=True))[:_FEW_ROWS]:
+        label = _label(verified, answer.label) or "abstained"
+        name = "none of your rows" if number is None else f"row {number:,}"
+        console.print(f"{name:>12}  {escape(label)}")
+    if len(found) > _FEW_ROWS:
+        console.print(f"and {len(found) - _FEW_ROWS:,} more, in the order of the release: --json")
+    if missing := found.count(None):
+        console.print(
+            f"{missing:,} queries are about none of these rows, or were asked under another "
+            "row secret.",
+            style="yellow",
+            soft_wrap=True,
+        )
 
 
 def _show(console: Console, verified: "Verified", expected: "TaskId | None") -> None:

@@ -12,13 +12,16 @@ from typing import cast
 
 from dppp.experiments.accuracy.claims import Claim
 from dppp.experiments.accuracy.curves import REPETITIONS, SEED, OnProgress, Row
+from dppp.experiments.artefact import Artefact
 from dppp.experiments.reproduce import (
-    Artefact,
     reproduce_delta,
     reproduce_epsilon,
     reproduce_overhead,
     reproduce_skew,
 )
+from dppp.experiments.several_votes.against_votes import FEDERATIONS
+from dppp.experiments.several_votes.artefacts import reproduce_company, reproduce_votes
+from dppp.experiments.several_votes.company import DATASET as COMPANY_DATASET
 from dppp.experiments.skew import RECIPES
 
 _STYLE = """
@@ -35,7 +38,9 @@ _INTRODUCTION = """
 promise per query; <b>certified</b> means that the exact joint δ of the noise is within the promise.
 Dashed curves with hollow marks are <b>not certified</b>: their accuracy is not comparable, since
 part of the noise that the promise needs is missing. Accuracy is the mean over repetitions of the
-noise, ± its standard deviation, for one trained ensemble.</p>
+noise, ± its standard deviation, for one trained ensemble. <b>Votes</b> and <b>company</b> are
+different: there the promise is for 100 answers in total, the average over the noise is exact, and ±
+is over splits of the records.</p>
 """
 
 
@@ -63,10 +68,15 @@ def reproduce_all(
     with_encryption: bool = True,
     report: OnProgress = lambda *_: None,
 ) -> Everything:
-    """Both curves of each dataset, overhead, skew where it is measured, and report.html."""
+    """Both curves of each dataset, overhead, skew and votes where they are measured, report.html.
+
+    `repetitions` are draws of the noise; what is averaged exactly over it does not need them.
+    """
     made: list[Artefact] = []
     skewed = [dataset for dataset in datasets if dataset in RECIPES]
-    total = 2 * len(datasets) + 1 + bool(skewed)
+    voted = [dataset for dataset in datasets if dataset in FEDERATIONS]
+    has_company = COMPANY_DATASET in datasets
+    total = 2 * len(datasets) + 1 + bool(skewed) + has_company + bool(voted)
     for dataset in datasets:
         report(len(made), total)
         by_epsilon = reproduce_epsilon(
@@ -83,6 +93,12 @@ def reproduce_all(
     if skewed:
         report(len(made), total)
         made.append(reproduce_skew(skewed, out, repetitions=repetitions, seed=seed))
+    if has_company:
+        report(len(made), total)
+        made.append(reproduce_company(out, seed=seed))
+    if voted:
+        report(len(made), total)
+        made.append(reproduce_votes(voted, out, seed=seed))
     report(total, total)
     return Everything(artefacts=tuple(made), report=write_report(made, out / "report.html"))
 

@@ -5,10 +5,9 @@ Used by `dppp reproduce`. Every step takes the folder to write to and returns an
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dppp.experiments.accuracy.claims import Claim, check_delta_claims, check_epsilon_claims
+from dppp.experiments.accuracy.claims import check_delta_claims, check_epsilon_claims
 from dppp.experiments.accuracy.curve_comparison import summarise_delta, summarise_epsilon
 from dppp.experiments.accuracy.curves import (
     DELTA,
@@ -21,16 +20,16 @@ from dppp.experiments.accuracy.curves import (
     accuracy_by_epsilon,
 )
 from dppp.experiments.accuracy.encrypted import EncryptedPoint, deal_for, run_encrypted
+from dppp.experiments.artefact import Artefact
 from dppp.experiments.costs.overhead import (
     MODULUS_BITS,
     TEACHERS,
-    Overhead,
     draw_overhead,
     measure_overhead,
     summarise_overhead,
 )
 from dppp.experiments.figures import draw_accuracy
-from dppp.experiments.skew import SkewRow, draw_skew, measure_skew, summarise_skew
+from dppp.experiments.skew import draw_skew, measure_skew, summarise_skew
 from dppp.experiments.tables import write_table
 from dppp.experiments.teachers.ensembles import load_ensemble
 from dppp.experiments.teachers.stored_votes import StoredVotes
@@ -42,35 +41,6 @@ ENCRYPTED = {
     "breast-cancer": (190, (BEST, BINOMIAL)),
 }
 """How many records of each dataset also go through the real protocol, with which noise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Artefact:
-    """What one command made: files, rows, checked claims, and a sentence that sums it up."""
-
-    command: str
-    dataset: str | None
-    summary: str
-    table: Path
-    figure: Path
-    rows: Sequence[Row | Overhead | SkewRow]
-    claims: Sequence[Claim] = ()
-    encrypted: Sequence[EncryptedPoint] = ()
-    seconds: float = 0.0
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values, with the files by their names."""
-        return {
-            "command": self.command,
-            "dataset": self.dataset,
-            "shows": self.summary,
-            "csv": str(self.table),
-            "png": str(self.figure),
-            "seconds": round(self.seconds, 1),
-            "claims": [asdict(claim) for claim in self.claims],
-            "encrypted": [asdict(point) for point in self.encrypted],
-            "rows": [asdict(row) for row in self.rows],
-        }
 
 
 def reproduce_epsilon(

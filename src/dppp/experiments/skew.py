@@ -54,6 +54,9 @@ class SkewRow:
     accuracy_mean: float
     accuracy_std: float
     repetitions: int
+    alone_mean: float
+    """Of each teacher's own model, which always votes."""
+    alone_worst: float
 
 
 def measure_skew(
@@ -101,12 +104,14 @@ def train(recipe: SkewRecipe) -> Arrays:
 def rows_of(found: Arrays, recipe: SkewRecipe, repetitions: int, seed: int) -> list[SkewRow]:
     """Four rows: with and without the remedy, each without noise and certified."""
     threshold = THRESHOLDS[recipe.dataset]
+    everybody = silenced(found, recipe.dataset, None)
+    alone = (everybody.votes == everybody.truth).mean(axis=1)
     rows = []
     for limit in (None, threshold):
         votes = silenced(found, recipe.dataset, limit)
         for framework in _frameworks(votes):
             row = measure(votes, framework, repetitions, seed)
-            rows.append(_skew_row(row, recipe, limit, float((votes.votes == NO_VOTE).mean())))
+            rows.append(_skew_row(row, recipe, limit, silent=votes.silent, alone=alone))
     return rows
 
 
@@ -139,7 +144,14 @@ def _frameworks(votes: StoredVotes) -> list[Framework]:
     ]
 
 
-def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: float) -> SkewRow:
+def _skew_row(
+    row: Row,
+    recipe: SkewRecipe,
+    threshold: float | None,
+    *,
+    silent: float,
+    alone: NDArray[np.float64],
+) -> SkewRow:
     return SkewRow(
         dataset=recipe.dataset,
         alpha=recipe.alpha,
@@ -155,6 +167,8 @@ def _skew_row(row: Row, recipe: SkewRecipe, threshold: float | None, silent: flo
         accuracy_mean=row.accuracy_mean,
         accuracy_std=row.accuracy_std,
         repetitions=row.repetitions,
+        alone_mean=float(alone.mean()),
+        alone_worst=float(alone.min()),
     )
 
 
@@ -166,9 +180,15 @@ def summarise_skew(rows: Sequence[SkewRow]) -> str:
         for row in rows
         if row.framework == "dppp-best" and row.alpha == hardest
     }
+    alone = {
+        (row.dataset, row.sizes): (row.alone_mean, row.alone_worst)
+        for row in rows
+        if row.alpha == hardest
+    }
     parts = [
         f"{dataset}, {sizes} sizes: {accuracy:.1%} when all vote, "
-        f"{chosen[dataset, sizes, True]:.1%} when the unsure are silent"
+        f"{chosen[dataset, sizes, True]:.1%} when the unsure are silent, "
+        f"{alone[dataset, sizes][0]:.1%} alone on average, {alone[dataset, sizes][1]:.1%} the worst"
         for (dataset, sizes, remedy), accuracy in chosen.items()
         if not remedy
     ]

@@ -1,45 +1,178 @@
-"""Records from a CSV file: numbers in every column but the label, which may be text."""
+"""Records from a table: what its columns hold is found out, and the label may be text.
 
+Rows are an array where every column is of numbers and none is missing, and a DataFrame otherwise.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dppp.errors import InputError
+from dppp.learning.cells import ReadColumn, inputs_of, is_missing, number_in, understand
 from dppp.learning.csv_table import CsvTable, read_table
+from dppp.learning.frames import frame_of
+from dppp.protocol.columns import NUMBER, TEXT, Column, ColumnType, compose, is_plain
+from dppp.protocol.inputs import Cell
+
+_MOST_NUMBERS = 20
+"""Different labels that are numbers with a fraction: more of them are an amount, not classes."""
+_MOST_WHOLE_NUMBERS = 100
+_MOST_CLASSES = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Records:
     """Rows of features with their labels."""
 
     features: tuple[str, ...]
-    rows: NDArray[np.float64]
+    rows: Any
+    """An array, or a DataFrame with columns of floats and of texts."""
     labels: NDArray[np.str_]
+    persons: NDArray[np.str_] | None = None
+    """Whom each record is about, where a column says so."""
+    ids: NDArray[np.str_] | None = None
+    """A name of each record that lasts, where a column has one."""
+    columns: tuple[Column, ...] = ()
+    """What the features hold, where they were read from a table."""
+    notes: tuple[str, ...] = ()
+    """What somebody should know about how the table was read."""
 
 
-def read_records(path: Path, label: str) -> Records:
-    """The records in a file with a header; what cannot be used is named by line and column."""
+def read_records(
+    path: Path,
+    label: str,
+    *,
+    person: str | None = None,
+    identifier: str | None = None,
+    drop: Sequence[str] = (),
+    only: Sequence[str] = (),
+    columns: Sequence[Column] | None = None,
+) -> Records:
+    """The records in a file with a header; what cannot be used is named, all of it at once.
+
+    Without `only` every column is a feature, but those that `drop` names. With `columns`, those of
+    a task, the features are these, read as the task says; anything may be missing in a record.
+    """
     table = read_table(path)
     if not table.rows:
         raise InputError(f"{path} has no records below its header")
-    labels = _labels(table, label)
-    features = tuple(name for name in table.columns if name != label)
-    if not features:
+    others = [name for name in (label, person, identifier) if name is not None]
+    _require_columns(table, [*others, *drop, *only], label)
+    table, notes = _with_labels(table, label)
+    labels = [compose(text.strip()) for text in table.texts(label)]
+    _require_classes(labels, label, has_decimal_commas=table.has_decimal_commas)
+    make = partial(_records, table, label=label, person=person, identifier=identifier)
+    if columns is not None:
+        return make(columns=columns, cells=_read_as(table, columns), notes=notes)
+    names = [
+        name
+        for name in only or table.columns
+        if name not in others and name not in drop and name != ""
+    ]
+    found = understand(table, names)
+    kept = [each for each in found if any(cell is not None for cell in each.cells)]
+    if not kept:
         raise InputError(f"{path} has no column besides {label!r}; there is nothing to learn from")
-    rows = table.numbers(features)
-    if len(set(labels)) < 2:
-        raise InputError(f"the column {label!r} holds fewer than two classes; nothing to vote on")
-    return Records(features=features, rows=np.array(rows), labels=np.array(labels))
+    notes += [each.note + _left_out(each, kept) for each in found if each.note is not None]
+    found_columns = tuple(each.column for each in kept)
+    cells = [each.cells for each in kept]
+    return make(columns=found_columns, cells=cells, notes=notes)
 
 
-def _labels(table: CsvTable, column: str) -> list[str]:
-    labels = [text.strip() for text in table.texts(column)]
-    if "" in labels:
-        number = table.line_numbers[labels.index("")]
-        raise InputError(
-            f"line {number} of {table.path} has no label",
-            hint="fill it in or leave the line out",
+def _records(
+    table: CsvTable,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[Cell]],
+    *,
+    label: str,
+    person: str | None,
+    identifier: str | None,
+    notes: Sequence[str],
+) -> Records:
+    rows = np.array(cells, dtype=np.float64).T if is_plain(columns) else frame_of(columns, cells)
+    return Records(
+        features=tuple(column.name for column in columns),
+        rows=rows,
+        labels=np.array([compose(text.strip()) for text in table.texts(label)]),
+        persons=None if person is None else np.array(table.texts(person)),
+        ids=None if identifier is None else np.array(table.texts(identifier)),
+        columns=tuple(columns),
+        notes=tuple(notes),
+    )
+
+
+def _read_as(table: CsvTable, columns: Sequence[Column]) -> list[list[Cell]]:
+    """Cells by column, as the task says; records may lack what a query must have."""
+    relaxed = [
+        Column(
+            name=column.name,
+            type=ColumnType(
+                kind=NUMBER if column.type.kind == NUMBER else TEXT, may_be_missing=True
+            ),
         )
-    return labels
+        for column in columns
+    ]
+    return [list(cells) for cells in zip(*inputs_of(table, relaxed), strict=True)]
+
+
+def _left_out(each: ReadColumn, kept: Sequence[ReadColumn]) -> str:
+    return "" if each in kept else " and is left out"
+
+
+def _require_columns(table: CsvTable, names: Sequence[str], label: str) -> None:
+    absent = list(dict.fromkeys(name for name in names if name not in table.columns))
+    if absent:
+        raise InputError(
+            f"{table.path} has no column {', '.join(map(repr, absent))}; it has "
+            f"{', '.join(table.columns)}",
+            hint="the first line of the file must name the columns",
+        )
+    if names.count(label) > 1:
+        raise InputError(f"the column {label!r} is the label, so it is not among the others")
+
+
+def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
+    """The records that have a label; how many do not is said."""
+    has_label = [not is_missing(text) for text in table.texts(label)]
+    left_out = len(has_label) - sum(has_label)
+    if not left_out:
+        return table, []
+    first = table.line_numbers[has_label.index(False)]
+    if left_out == len(has_label):
+        raise InputError(f"no record of {table.path} has a label in column {label!r}")
+    places = [place for place, is_there in enumerate(has_label) if is_there]
+    kept = CsvTable(
+        path=table.path,
+        columns=table.columns,
+        rows=tuple(table.rows[place] for place in places),
+        line_numbers=tuple(table.line_numbers[place] for place in places),
+        has_decimal_commas=table.has_decimal_commas,
+    )
+    records = "record has" if left_out == 1 else "records have"
+    return kept, [f"{left_out:,} {records} no label (the first in line {first}) and left out"]
+
+
+def _require_classes(labels: Sequence[str], column: str, *, has_decimal_commas: bool) -> None:
+    classes = set(labels)
+    if len(classes) < 2:
+        raise InputError(f"the column {column!r} holds fewer than two classes; nothing to vote on")
+    numbers = [number_in(text, has_decimal_commas=has_decimal_commas) for text in classes]
+    whole = [number is not None and number.is_integer() for number in numbers]
+    most = _MOST_WHOLE_NUMBERS if all(whole) else _MOST_NUMBERS
+    if None not in numbers and len(classes) > most:
+        raise InputError(
+            f"the column {column!r} holds {len(classes):,} different numbers: an amount, and "
+            "teachers vote on classes",
+            hint="make classes of it, such as low, middle and high, or name another column",
+        )
+    if len(classes) > min(_MOST_CLASSES, max(2, len(labels) / 2)):
+        raise InputError(
+            f"the column {column!r} holds {len(classes):,} different labels in {len(labels):,} "
+            "records: too many for classes",
+            hint="name a column with few different values",
+        )

@@ -1,33 +1,53 @@
-"""A CSV file as a table: the one reader for records, votes, queries and lists of features.
+"""A table from a file: the one reader for records, votes, queries and lists of features.
 
-The first line names the columns. A mistake is told by line and column, so that it can be found.
+Taken are CSV files with commas, semicolons or tabs, the same packed by gzip, and Parquet. The first
+line names the columns. Cells are texts here; what they mean is said in cells.py. A mistake is told
+by line and column, so that it can be found.
 """
 
 import csv
-import math
-from collections.abc import Sequence
+import gzip
+import io
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from dppp.errors import InputError
+from dppp.errors import InputError, MissingExtraError
+
+_DELIMITERS = ",;\t"
+_MOST_BYTES = 4 * 2**30
+"""Of a file when it is unpacked."""
+
+_OTHER_FORMATS = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"%PDF", "a PDF"),
+    (b"BZh", "packed by bzip2"),
+    (b"\xfd7zXZ", "packed by xz"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvTable:
-    """Columns that are named, each once, and rows that have a value for every column."""
+    """Columns that are named, each once, and rows that have a cell for every column."""
 
     path: Path
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     line_numbers: tuple[int, ...]
     """Where each row ends in the file; empty lines are passed over."""
+    has_decimal_commas: bool = False
+    """Whether 1,5 is a number: the cells are not divided by commas."""
 
     def __post_init__(self) -> None:
         twice = [name for name in self.columns if self.columns.count(name) > 1]
         if twice:
             raise InputError(
                 f"the first line of {self.path} names the column {twice[0]!r} twice; it must name "
-                "every column, each once"
+                "every column, each once",
+                hint="add a line of names at the top, if the file has none",
             )
         for number, row in zip(self.line_numbers, self.rows, strict=True):
             if len(row) != len(self.columns):
@@ -37,56 +57,135 @@ class CsvTable:
                 )
 
     def texts(self, column: str) -> list[str]:
-        """The values of one column, as they are written."""
-        place = self._place(column)
+        """The cells of one column, as they are written."""
+        place = self.place(column)
         return [row[place] for row in self.rows]
 
-    def numbers(self, columns: Sequence[str]) -> list[list[float]]:
-        """The values of some columns in that order, row by row."""
-        places = [self._place(column) for column in columns]
-        return [
-            [self._number(number, row, place) for place in places]
-            for number, row in zip(self.line_numbers, self.rows, strict=True)
-        ]
-
-    def _place(self, column: str) -> int:
+    def place(self, column: str) -> int:
+        """Where a column is, from 0."""
         if column not in self.columns:
             raise InputError(
                 f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}"
             )
         return self.columns.index(column)
 
-    def _number(self, line: int, row: Sequence[str], place: int) -> float:
-        try:
-            number = float(row[place])
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise InputError(
-                f"line {line} of {self.path} has {row[place]!r} in column "
-                f"{self.columns[place]!r}, expected a finite number",
-                hint="turn text into numbers, and fill in what is missing",
-            )
-        return number
-
 
 def read_table(path: Path) -> CsvTable:
-    """The table in a CSV file in UTF-8; a file with nothing in it is a table without columns."""
+    """The table in a file; a file with nothing in it is a table without columns."""
+    data = _read(path)
+    if data.startswith(b"PAR1"):
+        return _read_parquet(path, data)
+    text = _decode(path, data)
+    delimiter = _delimiter(text)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            lines = [(reader.line_num, tuple(line)) for line in reader if line]
-    except OSError as error:
+        csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+        lines = [(reader.line_num, tuple(line)) for line in reader if line]
+    except csv.Error as error:
         raise InputError(
-            f"cannot read {path}: {error.strerror}",
-            hint="check the path",
+            f"{path} is not a CSV file: {error}", hint="look for a quote that is not closed"
         ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8: {error}") from error
     header: tuple[str, ...] = lines[0][1] if lines else ()
     return CsvTable(
         path=path,
         columns=tuple(name.strip() for name in header),
         rows=tuple(line for _, line in lines[1:]),
         line_numbers=tuple(number for number, _ in lines[1:]),
+        has_decimal_commas=delimiter != ",",
     )
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a file, unpacked."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = unpacked.read(_MOST_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path} is packed by gzip, and damaged: {error}", hint="get it again"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}: {error.strerror}",
+            hint="check the path",
+        ) from error
+    if len(data) > _MOST_BYTES:
+        raise InputError(f"{path} holds more than {_MOST_BYTES:,} bytes", hint="take a part of it")
+    return data
+
+
+def _decode(path: Path, data: bytes) -> str:
+    for start, what in _OTHER_FORMATS:
+        if data.startswith(start):
+            raise InputError(
+                f"{path} is {what}, not a CSV file", hint="save the table as CSV in UTF-8"
+            )
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _other_encoding(path, "UTF-16", "it begins with the mark of that encoding")
+    if b"\x00" in data[:4096]:
+        raise InputError(
+            f"{path} is not a CSV file: it holds bytes that no text has",
+            hint="save the table as CSV in UTF-8",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        around = data[max(0, error.start - 12) : error.start + 12]
+        before = around[: min(12, error.start)].rsplit(b"\n", 1)[-1]
+        after = around[min(12, error.start) :].split(b"\n", 1)[0]
+        word = (before + after).decode("cp1252", "replace").strip()
+        reason = f"byte 0x{data[error.start]:02x} in line {number}, which would be {word!r}"
+        raise _other_encoding(path, "Windows-1252 (or Latin-1)", reason) from error
+
+
+def _other_encoding(path: Path, name: str, reason: str) -> InputError:
+    iconv = "UTF-16" if name == "UTF-16" else "WINDOWS-1252"
+    return InputError(
+        f"{path} is not a CSV file in UTF-8; it looks like {name}: {reason}",
+        hint=f"convert it: iconv -f {iconv} -t UTF-8 {path.name} > utf8.csv",
+    )
+
+
+def _delimiter(text: str) -> str:
+    """What divides the first line most often, outside of quotes; a comma if nothing does."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    outside = "".join(first.split('"')[::2])
+    return max(_DELIMITERS, key=outside.count)
+
+
+def _read_parquet(path: Path, data: bytes) -> CsvTable:
+    try:
+        import pyarrow  # noqa: PLC0415
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(f"{path} is a Parquet file", extra="parquet") from error
+    try:
+        table = parquet.read_table(pyarrow.BufferReader(data))
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} is a damaged Parquet file: {said}", hint="get it again"
+        ) from error
+    nested = [field.name for field in table.schema if pyarrow.types.is_nested(field.type)]
+    if nested:
+        raise InputError(
+            f"{path} has columns of lists or structures: {', '.join(nested)}",
+            hint="write a Parquet file without them",
+        )
+    columns = [[_text(value) for value in column.to_pylist()] for column in table.columns]
+    return CsvTable(
+        path=path,
+        columns=tuple(name.strip() for name in table.column_names),
+        rows=tuple(zip(*columns, strict=True)),
+        line_numbers=tuple(range(1, table.num_rows + 1)),
+    )
+
+
+def _text(value: object) -> str:
+    """A cell as a CSV file would have it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)

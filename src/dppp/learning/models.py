@@ -4,6 +4,8 @@ Accepted are anything with `predict` (scikit-learn), a torch module, the path of
 Python callable, and a table of precomputed votes. A file that cannot be loaded is refused when the
 teacher is set up. Later, a model that raises, answers with a class outside the task or with the
 wrong number of answers casts a vote of zeros for that query (protocol/votes.py).
+
+Rows of a task that has more than plain numbers are a DataFrame to a model (frames.py).
 """
 
 import contextlib
@@ -16,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dppp.errors import InputError, MissingExtraError
+from dppp.learning.frames import as_trained
 from dppp.protocol.votes import Predict
 
 Rows = NDArray[np.float64]
-ModelFunction = Callable[[Rows], Any]
+ModelFunction = Callable[[Any], Any]
 """What a model says of rows, in its own way: labels, or scores with a column per class."""
 
 _ONNX_FLOATS = {
@@ -40,7 +43,10 @@ class VoteTable:
         """The labels in the table; None for an input that is not in it."""
         known = np.asarray(self.inputs, dtype=np.float64)
         if len(known) != len(self.labels):
-            raise InputError(f"{len(known)} inputs do not go with {len(self.labels)} labels")
+            raise InputError(
+                f"{len(known)} inputs do not go with {len(self.labels)} labels",
+                hint="give one label per input",
+            )
         table = dict(zip((row.tobytes() for row in known), self.labels, strict=True))
         return [table.get(np.asarray(row, dtype=np.float64).tobytes()) for row in rows]
 
@@ -76,8 +82,8 @@ def _numbers(answer: ModelFunction, classes: Sequence[object]) -> Predict:
     """Labels or scores to class numbers; raises what is neither, and the vote is all zeros."""
     places = {_plain(label): place for place, label in enumerate(classes)}
 
-    def numbers(rows: Rows) -> list[int | None]:
-        answers = answer(rows)
+    def numbers(rows: Any) -> list[int | None]:
+        answers = answer(as_trained(rows))
         if hasattr(answers, "__array__"):
             table = np.asarray(answers)
             if table.ndim == 2 and table.shape[1] > 1:

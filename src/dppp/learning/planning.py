@@ -229,10 +229,8 @@ class _Planner:
             return None
         return self._outlook(noise, epsilon, queries)
 
-    def _best_noise(self, queries: int, epsilon: float) -> Noise:
-        names = (Skellam.name, Polya.name) if queries < _FEW_QUERIES else (Skellam.name,)
-        found = [self._noise(name, epsilon, queries) for name in names]
-        return min(found, key=lambda noise: noise.variance)
+    def _best_noise(self, queries: int, epsilon: float) -> Skellam | Polya:
+        return best_noise(replace(self._promise, epsilon=epsilon, queries=queries), self._trust)
 
     def _noise(self, name: str, epsilon: float, queries: int) -> Noise:
         promise = replace(self._promise, epsilon=epsilon, queries=queries)
@@ -292,7 +290,6 @@ class _Planner:
         with a period of ten teachers, so the twenty numbers below a small one are tried as well.
         """
         noise = self._best_noise(self._promise.queries, self._promise.epsilon)
-        assert isinstance(noise, Skellam | Polya), "the two that any number of teachers can share"
 
         def is_enough(teachers: int) -> bool:
             trust = self._scaled_trust(teachers, colluders, dropouts)
@@ -328,6 +325,16 @@ class _Planner:
             )
         except InputError:
             return None
+
+
+def best_noise(promise: Promise, trust: Trust) -> Skellam | Polya:
+    """The better of the two families that any number of teachers can share."""
+    names = (Skellam.name, Polya.name) if promise.queries < _FEW_QUERIES else (Skellam.name,)
+    found = min(
+        (_calibrated(name, promise, trust) for name in names), key=lambda noise: noise.variance
+    )
+    assert isinstance(found, Skellam | Polya), "the two that any number of teachers can share"
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

@@ -5,9 +5,9 @@ same ledger, and a known input is answered from store, so what comes out has the
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dppp.federation import Outcome
 from dppp.hashing import hash_parts
@@ -16,10 +16,11 @@ from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
 from dppp.privacy.sampling import sampling_table
-from dppp.protocol.inputs import decode_inputs, encode_inputs
+from dppp.protocol.columns import Columns
+from dppp.protocol.inputs import decode_rows, encode_rows, join_rows
 from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.release import Release, choose_label
-from dppp.protocol.votes import Predict, cast_votes
+from dppp.protocol.votes import Predict, as_models, sum_votes
 from dppp.randomness import RandomSource
 
 _TASK = hash_parts("dppp simulated task 1", ())
@@ -32,8 +33,8 @@ class SimulatedFederation:
         self,
         *,
         certificate: Certificate,
-        models: Sequence[Predict],
-        features: int,
+        models: Sequence[Predict | Sequence[Predict]],
+        columns: Columns,
         randomness: RandomSource,
         abstain_below: int | None = None,
     ) -> None:
@@ -42,20 +43,25 @@ class SimulatedFederation:
         self.ledger.fix_cap("data", epsilon=promise.epsilon, delta=promise.delta)
         self.ledger.accept("data", Agreement.on_one(certificate, task_id=_TASK))
         self._certificate = certificate
-        self._models = tuple(models)
-        self._features = features
+        self._models = tuple(as_models(each) for each in models)
+        self._columns = columns
         self._randomness = randomness
         self._abstain_below = abstain_below
         self._known: dict[bytes, Release] = {}
 
-    def ask(self, rows: ArrayLike, *, fresh: bool = False) -> Outcome:
+    def ask(self, rows: Any, *, fresh: bool = False) -> Outcome:
         """Answers to the inputs; charged like real ones."""
-        inputs = encode_inputs(rows, self._features)
+        inputs = encode_rows(rows, self._columns)
         new = tuple(dict.fromkeys(each for each in inputs if fresh or each not in self._known))
         if new:
             self._known.update(zip(new, self._release(new), strict=True))
         answers = tuple(self._known[each] for each in inputs)
         return Outcome(answers=answers, receipt=None, transcript=None)
+
+    def unreleased(self, rows: Any) -> list[bytes | None]:
+        """The bytes of each row that would be charged if it were asked; None where it is free."""
+        inputs = encode_rows(rows, self._columns)
+        return [None if each in self._known else each for each in inputs]
 
     def _release(self, inputs: Sequence[bytes]) -> list[Release]:
         nonce = self._randomness(16)
@@ -71,12 +77,12 @@ class SimulatedFederation:
         ]
 
     def _noisy_counts(self, inputs: Sequence[bytes]) -> list[tuple[int, ...]]:
-        rows = decode_inputs(inputs, self._features)
+        rows = decode_rows(join_rows(inputs), len(inputs), self._columns)
         classes = self._certificate.promise.classes
         counts = np.zeros((len(rows), classes), dtype=np.int64)
         table = sampling_table(self._certificate.noise)
-        for model in self._models:
-            counts += cast_votes(model, rows, classes)
+        for models in self._models:
+            counts += sum_votes(models, rows, classes)
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
         counts -= self._certificate.noise.sum_of_centres(len(self._models))
         return [tuple(int(count) for count in row) for row in counts]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dppp.errors import InputError
@@ -27,6 +28,8 @@ from dppp.learning.label_spreading import (
     neighbour_graph,
     spread_labels,
 )
+from dppp.learning.seeds import seed_every_part
+from dppp.whole_numbers import require_whole
 
 Answers = Sequence[object] | NDArray[Any]
 """A label for each record, None for an abstention; or a row of noisy counts for each."""
@@ -43,12 +46,15 @@ def evidence_from_answers(
     that independent noise averages out on the way.
     """
     if len(answers) != asked:
-        raise InputError(f"asked about {asked} records but got {len(answers)} answers")
+        raise InputError(
+            f"asked about {asked} records but got {len(answers)} answers",
+            hint="teachers must answer every record, with None for an abstention",
+        )
     if isinstance(answers, np.ndarray) and answers.ndim == 2:
         if answers.shape[1] != len(classes):
             raise InputError(
-                f"counts have {answers.shape[1]} columns for {len(classes)} classes; they must "
-                "agree, in the order of `classes`"
+                f"counts have {answers.shape[1]} columns for {len(classes)} classes",
+                hint="give one column per class, in the order of `classes`",
             )
         counts = answers.astype(np.float64)
         counts -= counts.mean(axis=1, keepdims=True)
@@ -57,7 +63,10 @@ def evidence_from_answers(
     labels = [answer for answer in answers if answer is not None]
     unknown = set(labels) - set(classes.tolist())
     if unknown:
-        raise InputError(f"answers outside the classes: {sorted(map(repr, unknown))}")
+        raise InputError(
+            f"answers outside the classes: {', '.join(sorted(map(repr, unknown)))}",
+            hint="name all classes that teachers may answer with",
+        )
     position = {label: number for number, label in enumerate(classes.tolist())}
     evidence = np.zeros((len(labels), len(classes)))
     evidence[np.arange(len(labels)), [position[label] for label in labels]] = 1
@@ -78,8 +87,9 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cannot, so with one they must be given.
     estimator : what learns from the spread labels; the five nearest neighbours when None.
     spreading : how the answers travel through the pool.
-    random_state : governs the choice of records. With a fixed one a second `fit` asks about the
-        same records, which is free; otherwise it asks about others, and they are charged.
+    random_state : governs the choice of records, and what the estimator draws. With a fixed one a
+        second `fit` asks about the same records, which is free; otherwise it asks about others, and
+        they are charged.
 
     Attributes
     ----------
@@ -89,6 +99,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator_ : the student itself.
 
     A clone has the same teachers, not a copy: they are not unfitted, and there is only one budget.
+    A fitted student is pickled and copied without its teachers: it needs them no more.
 
     Examples
     --------
@@ -129,10 +140,20 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pool: NDArray[Any] = validate_data(self, X)
         features = pool if graph_features is None else np.asarray(graph_features, dtype=np.float64)
         if len(features) != len(pool):
-            raise InputError(f"{len(features)} rows of graph_features for {len(pool)} records")
+            raise InputError(
+                f"{len(features)} rows of graph_features for {len(pool)} records",
+                hint="give one row for each record",
+            )
+        if self.teachers is None:
+            raise InputError(
+                "this student has no teachers: it was saved without them",
+                hint="predict with it as it is, or set_params(teachers=…) to learn again",
+            )
         self.classes_ = self._classes()
         (self.spreading or Spreading()).require_classes(len(self.classes_))
-        self.asked_ = choose_records(features, self.labels, seed=self.random_state)
+        self.asked_ = choose_records(
+            features, require_whole("labels", self.labels), seed=self.random_state
+        )
         answers = self._ask(pool[self.asked_])
         answered, evidence = evidence_from_answers(answers, self.classes_, len(self.asked_))
         if not answered.any():
@@ -151,6 +172,10 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         predicted: NDArray[Any] = self.estimator_.predict(validate_data(self, X, reset=False))
         return predicted
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "teachers": None} if hasattr(self, "estimator_") else state
+
     def __sklearn_clone__(self) -> Self:
         # scikit-learn would unfit teachers that are an estimator and deep-copy all others.
         without = copy.copy(self)
@@ -163,7 +188,10 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.teachers, Federation):
             names = self.teachers.task.class_names
             if self.classes is not None and len(self.classes) != len(names):
-                raise InputError(f"{len(self.classes)} classes for a task with {len(names)}")
+                raise InputError(
+                    f"{len(self.classes)} classes for a task with {len(names)}",
+                    hint="leave them out: the task names them",
+                )
             return np.asarray(names if self.classes is None else self.classes)
         if self.classes is not None:
             return np.asarray(self.classes)
@@ -197,4 +225,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator = KNeighborsClassifier(5) if self.estimator is None else clone(self.estimator)
         if len(np.unique(labels)) < 2:
             estimator = DummyClassifier(strategy="most_frequent")
+        if self.random_state is not None:
+            random = check_random_state(self.random_state)
+            seed_every_part(estimator, int(random.randint(2**31 - 1)))
         self.estimator_ = estimator.fit(pool[reached], labels)

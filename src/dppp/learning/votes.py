@@ -4,6 +4,7 @@ Used by planning, from Python and from the command line, whose cells are all tex
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,14 @@ from dppp.learning.win_probability import ObservedVotes
 from dppp.whole_numbers import require_whole
 
 _MOST_CLASSES = 10_000
+_CLASSES_WITHOUT_WORD = 100
+_QUERIES_TO_JUDGE = 5
+"""On fewer, teachers may well vote for different classes throughout."""
+
+_WHAT_VOTES_ARE = (
+    "give a row per query, a column per teacher with the class it votes for, and `label` if it is "
+    "known; for a table of records use --data FILE --label COLUMN"
+)
 
 
 def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -> ObservedVotes:
@@ -40,12 +49,54 @@ def count_votes(votes: Any, labels: Any = None, *, classes: int | None = None) -
     )
 
 
+def require_votes(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Refuse a table of texts that shows that it is not votes: fractions, or columns apart."""
+    for row in rows:
+        for name, cell in zip(columns, row, strict=True):
+            number = _as_number(cell)
+            if number is not None and not math.isnan(number) and not _is_class_number(number):
+                raise InputError(
+                    f"the column {name!r} holds {cell.strip()}, which is not a class: these are "
+                    "not votes",
+                    hint=_WHAT_VOTES_ARE,
+                )
+    if len(rows) >= _QUERIES_TO_JUDGE:
+        _require_company(columns, rows)
+
+
+def _require_company(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Teachers vote for the same classes: a column with values of its own is something else."""
+    values = [{row[place].strip() for row in rows} for place in range(len(columns))]
+    seen = Counter(value for each in values for value in each)
+    for name, own in zip(columns, values, strict=True):
+        if len(columns) > 1 and all(seen[value] == 1 for value in own):
+            raise InputError(
+                f"the column {name!r} is not a teacher's votes: no other column has any of its "
+                f"values ({_shorten(sorted(own))})",
+                hint=_WHAT_VOTES_ARE,
+            )
+
+
+def require_few_classes(rows: Sequence[Sequence[str]]) -> None:
+    """Refuse more different values than anybody votes on without saying so."""
+    different = len({cell.strip() for row in rows for cell in row})
+    if different > _CLASSES_WITHOUT_WORD:
+        raise InputError(
+            f"{different:,} different values are too many to be taken for votes",
+            hint=f"if they are classes, give their number as --classes; {_WHAT_VOTES_ARE}",
+        )
+
+
+def _is_class_number(number: float) -> bool:
+    return number >= 0 and number.is_integer()
+
+
 def _cells(votes: Any) -> list[list[object]]:
     try:
         cells = [list(row) for row in _plain(votes)]
     except TypeError as error:
         raise InputError(
-            "votes must be a table: one row per query, one column per teacher"
+            "votes must be a table", hint="give one row per query, one column per teacher"
         ) from error
     if not cells or not cells[0]:
         raise InputError(
@@ -54,8 +105,8 @@ def _cells(votes: Any) -> list[list[object]]:
     for place, row in enumerate(cells):
         if len(row) != len(cells[0]):
             raise InputError(
-                f"query {place + 1} has {len(row)} votes, the first has {len(cells[0])}; "
-                "every teacher votes in every query"
+                f"query {place + 1} has {len(row)} votes, the first has {len(cells[0])}",
+                hint="every teacher votes in every query",
             )
     return cells
 
@@ -82,8 +133,11 @@ def _class_numbers(cells: Sequence[object]) -> list[int] | None:
     if any(number is None for number in distinct.values()):
         return None
     for cell, number in distinct.items():
-        if number is not None and (number < 0 or not number.is_integer()):
-            raise InputError(f"unknown class {cell}: class numbers are whole and start at 0")
+        if number is not None and not _is_class_number(number):
+            raise InputError(
+                f"unknown class {cell}: class numbers are whole and start at 0",
+                hint="number the classes from 0, or give their names",
+            )
     return [int(distinct[cell] or 0) for cell in cells]
 
 

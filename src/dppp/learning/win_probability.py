@@ -1,9 +1,9 @@
 """How likely the class that should win does win a noisy tally: computed, not sampled.
 
-Used by planning. Every count of a tally is a number of votes plus noise, and the noise of one class
-is independent of that of another. A *race* is all that matters of one query: the lead in votes of
-the class that should win over each of the others. With p the noise's masses and F(x) = P(noise < x)
-that class wins with probability
+Used by planning and by the verdict. Every count of a tally is a number of votes plus noise, and the
+noise of one class is independent of that of another. A *race* is all that matters of one query: the
+lead in votes of the class that should win over each of the others. With p the noise's masses and
+F(x) = P(noise < x) that class wins with probability
 
     Σ_x p(x) ∫₀¹ Π_k (F(x + lead_k) + u p(x + lead_k)) du,                              (W1)
 
@@ -158,9 +158,35 @@ def odds_of(races: tuple[Race, ...], noise: Noise) -> Odds:
     return Odds(accuracy=min(1.0, max(0.0, accuracy)), influence=influence)
 
 
+def chances_of_label(counts: NDArray[np.int64], labels: NDArray[np.int64], noise: Noise) -> Floats:
+    """How likely the right class wins each query, over all noise; `noise` is of every share."""
+    tally = _TallyNoise.of(noise)
+    votes = counts[np.arange(len(counts)), labels]
+    leads = votes[:, None] - counts
+    is_other = np.arange(counts.shape[1]) != labels[:, None]
+    races = np.sort(leads[is_other].reshape(len(counts), -1), axis=1)
+    distinct, places = np.unique(races, axis=0, return_inverse=True)
+    chances = np.array([tally.win_probability(tuple(race.tolist())) for race in distinct])
+    return np.asarray(chances[places.reshape(-1)])
+
+
 def accuracy_of(races: tuple[Race, ...], noise: Noise) -> float:
     """The accuracy alone."""
     return odds_of(races, noise).accuracy
+
+
+def lead_needed(noise: Noise, classes: int, *, chance: float) -> int:
+    """The smallest lead over every other class that wins with this chance."""
+    tally = _TallyNoise.of(noise)
+
+    def is_enough(lead: int) -> bool:
+        return tally.win_probability((lead,) * (classes - 1)) >= chance
+
+    low, high = -1, len(tally.masses)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 def accuracy_without_noise(races: tuple[Race, ...]) -> float:

@@ -123,40 +123,31 @@ def cast(
     errors = draw(messages.size, KeyStream(randomness(32))).reshape(messages.shape)
     blocks = reduce_to(parameters, products + messages + errors.view(np.uint64))
     votes = apply_pad(pack_bits(blocks, parameters.modulus_bits), preparation.seed)
-    body = _sealed_body(preparation, votes, votes_seed)
-    return header_of(body, salt=preparation.salt, seed=preparation.seed), body
+    return _seal(preparation, votes, votes_seed)
 
 
-def _sealed_body(preparation: Preparation, votes: bytes, votes_seed: bytes) -> Body:
-    """The votes, with the rows sealed for this ballot."""
+def _seal(preparation: Preparation, votes: bytes, votes_seed: bytes) -> tuple[Header, Body]:
+    """The votes with the rows sealed for this ballot, and the header of both."""
     check_block = preparation.dealing.check_block
-    context = seal_context(
-        preparation.keys.epoch,
-        preparation.keys.dealer,
-        votes_seed=votes_seed,
-        salt=preparation.salt,
-        check_digest=digest_of_check_block(check_block),
-        votes_digest=digest_of_votes(votes),
-        seed_digest=digest_of_seed(preparation.seed),
+    digests = {
+        "salt": preparation.salt,
+        "check_digest": digest_of_check_block(check_block),
+        "votes_digest": digest_of_votes(votes),
+        "seed_digest": digest_of_seed(preparation.seed),
+    }
+    keys = preparation.keys
+    context = seal_context(keys.epoch, keys.dealer, votes_seed=votes_seed, **digests)
+    secret_seals = seal_rows(preparation, Purpose.SECRET_ROW, context)
+    seed_seals = seal_rows(preparation, Purpose.SEED_ROW, context)
+    header = Header(
+        **digests,
+        secret_seals_digest=digest_of_seals(secret_seals),
+        seed_seals_digest=digest_of_seals(seed_seals),
     )
-    return Body(
-        check_block=check_block,
-        votes=votes,
-        secret_seals=seal_rows(preparation, Purpose.SECRET_ROW, context),
-        seed_seals=seal_rows(preparation, Purpose.SEED_ROW, context),
+    body = Body(
+        check_block=check_block, votes=votes, secret_seals=secret_seals, seed_seals=seed_seals
     )
-
-
-def header_of(body: Body, *, salt: bytes, seed: bytes) -> Header:
-    """The header of a body."""
-    return Header(
-        salt=salt,
-        check_digest=digest_of_check_block(body.check_block),
-        votes_digest=digest_of_votes(body.votes),
-        seed_digest=digest_of_seed(seed),
-        secret_seals_digest=digest_of_seals(body.secret_seals),
-        seed_seals_digest=digest_of_seals(body.seed_seals),
-    )
+    return header, body
 
 
 def require_body(

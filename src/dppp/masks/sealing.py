@@ -23,6 +23,7 @@ and of the ballot's header, in which the dealer's fresh salt is.
 
 import hashlib
 import hmac
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -39,6 +40,7 @@ CONTEXT_BYTES = 32
 TAG_BYTES = 32
 _STREAM_DOMAIN = b"dppp seal stream 1"
 _TAG_DOMAIN = b"dppp seal tag 1"
+_ROUTE = struct.Struct(">BII")
 
 
 class Purpose(IntEnum):
@@ -191,8 +193,8 @@ def read_shown(
 def _routes(purpose: Purpose, dealers: Iterable[int], recipients: Iterable[int]) -> list[bytes]:
     # One of the two repeats for ever, so the lengths cannot be held to each other here.
     pairs = zip(dealers, recipients, strict=False)
-    head = int(purpose) << 64
-    return [(head | one << 32 | other).to_bytes(9, "big") for one, other in pairs]
+    pack = _ROUTE.pack
+    return [pack(purpose, one, other) for one, other in pairs]
 
 
 def _expand(

@@ -113,7 +113,7 @@ class LossDistribution:
 
 def total_delta(spendings: Sequence[Spending], epsilon: float) -> float:
     """δ of everything answered at this ε: exact for one query, else composed; rounded up."""
-    require_epsilon(epsilon)
+    epsilon = require_epsilon(epsilon)
     if _is_one_query(spendings):
         return delta_at(spendings[0].noise, epsilon)
     return LossDistribution(spendings).delta_at(epsilon)
@@ -135,7 +135,7 @@ def account(spendings: Sequence[Spending], delta: float) -> float:
     >>> round(account([spent], 1e-5), 3)
     2.341
     """
-    require_delta(delta)
+    delta = require_delta(delta)
     if _is_one_query(spendings):
         only = spendings[0].noise
         return _smallest_epsilon(lambda epsilon: delta_at(only, epsilon), delta)

@@ -14,7 +14,7 @@ from dppp.privacy.accounting import least_delta
 from dppp.privacy.certificate import CALIBRATIONS, Certificate, Promise, issue_certificate
 from dppp.privacy.noise import FAMILIES, family_named
 from dppp.privacy.paper_calibration import PAPER_FAMILIES, calibrate_as_the_paper
-from dppp.privacy.smallest_noise import smallest_noise
+from dppp.privacy.smallest_noise import gaussian_deviation, smallest_noise
 from dppp.privacy.trust import Trust
 
 _RESERVE = 2.0**-24
@@ -22,6 +22,9 @@ _RESERVE = 2.0**-24
 
 Every party works a certificate out for itself; processors differ in the last digits of a transform.
 """
+
+_WIDEST_DEVIATION = 100_000
+"""Votes; the exact δ sums over 28 times as many values, some seconds for each family."""
 
 
 def calibrate(
@@ -60,6 +63,7 @@ def calibrate_for(
     _require_computable(promise)
     if calibration == "paper":
         return calibrate_as_the_paper(noise, promise, trust)
+    require_narrow_promise(promise)
     if noise == "auto":
         certificates = _calibrate_every_family(promise, trust)
         variances = tuple((each.noise.name, each.noise.variance) for each in certificates)
@@ -75,6 +79,18 @@ def _require_computable(promise: Promise) -> None:
             f"delta = {promise.delta:g} is too small to be certified over {promise.queries} "
             f"queries: rounding alone may be {least:.1g}",
             hint="use a larger delta",
+        )
+
+
+def require_narrow_promise(promise: Promise) -> None:
+    """Refuse at once a promise whose noise would take minutes to be worked out exactly."""
+    deviation = gaussian_deviation(promise)
+    if deviation > _WIDEST_DEVIATION:
+        raise InputError(
+            f"epsilon = {promise.epsilon:g}, delta = {promise.delta:g} over {promise.queries} "
+            f"queries need noise of standard deviation {deviation:.2g}, which is too wide to be "
+            f"worked out exactly: the most is {_WIDEST_DEVIATION:,} votes",
+            hint="use a larger epsilon or delta, or fewer queries",
         )
 
 
@@ -117,6 +133,7 @@ def _calibrate_every_family(promise: Promise, trust: Trust) -> list[Certificate]
 def compare(promise: Promise, trust: Trust) -> list[Certificate]:
     """Every family by every calibration it has, least variance among the certified first."""
     _require_computable(promise)
+    require_narrow_promise(promise)
     certificates = _calibrate_every_family(promise, trust)
     certificates += [calibrate_as_the_paper(name, promise, trust) for name in PAPER_FAMILIES]
     return sorted(certificates, key=lambda each: (not each.certified, each.noise.variance))

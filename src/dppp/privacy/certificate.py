@@ -30,8 +30,8 @@ class Promise:
     classes: int = 10
 
     def __post_init__(self) -> None:
-        require_epsilon(self.epsilon)
-        require_delta(self.delta)
+        object.__setattr__(self, "epsilon", require_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", require_delta(self.delta))
         keep_whole(self, "queries")
         keep_whole(self, "classes", least=2)
 
@@ -64,6 +64,12 @@ class Certificate:
     """
     chosen_from: tuple[tuple[str, float], ...] = ()
     """Families and their variances, where this one was chosen for having the least."""
+    unit: str | None = None
+    """Whose change the promise covers, where that was said: record, person or teacher."""
+    votes: tuple[int, ...] = ()
+    """How many votes each teacher casts, where that was said; the noise does not depend on it."""
+    votes_reason: str | None = None
+    """Why so many, from public numbers only."""
     is_simulated: bool = False
     """Nothing was encrypted: the noise would keep the promise, but nobody is protected."""
 
@@ -96,6 +102,9 @@ class Certificate:
             **self.noise.report(),
             **dict(self.formula),
             **({"chosen_from": dict(self.chosen_from)} if self.chosen_from else {}),
+            **({"unit": self.unit} if self.unit else {}),
+            **({"votes": list(self.votes)} if self.votes else {}),
+            **({"votes_reason": self.votes_reason} if self.votes_reason else {}),
             **({"simulated": True} if self.is_simulated else {}),
         }
 

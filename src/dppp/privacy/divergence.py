@@ -15,6 +15,7 @@ which counts as infinite loss), so that it is never below the true δ.
 """
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def delta_at(noise: Noise, epsilon: float, *, scope: str = "joint") -> float:
     >>> f"{delta_at(Binomial(total_tosses=1000), 0.5, scope='single-coordinate'):.4g}"
     '3.489e-17'
     """
-    require_epsilon(epsilon)
+    epsilon = require_epsilon(epsilon)
     if scope not in SCOPES:
         raise InputError(f"unknown scope {scope!r}", hint=f"choose one of {', '.join(SCOPES)}")
     counts_moved = 2 if scope == "joint" else 1
@@ -95,22 +96,31 @@ def _rounding(pmf: Pmf) -> float:
     return float((len(pmf.masses) + 8) * 2.0**-52)
 
 
-def require_epsilon(epsilon: object) -> None:
-    """Refuse an ε that promises nothing."""
-    if not isinstance(epsilon, int | float) or isinstance(epsilon, bool):
-        raise InputError(f"epsilon must be a number, got {epsilon!r}")
-    if not 0 < epsilon <= HIGHEST_EPSILON:
+def require_epsilon(epsilon: object) -> float:
+    """The ε as a `float`, also of numpy's numbers; refuses one that promises nothing."""
+    number = _real("epsilon", epsilon, hint="try 1")
+    if not 0 < number <= HIGHEST_EPSILON:
         raise InputError(
-            f"epsilon must be greater than 0 and at most {HIGHEST_EPSILON:g}, got {epsilon}",
+            f"epsilon must be greater than 0 and at most {HIGHEST_EPSILON:g}, got {number}",
             hint="try 1",
         )
+    return number
 
 
-def require_delta(delta: object) -> None:
-    """Refuse a δ that promises nothing."""
-    if not isinstance(delta, int | float) or isinstance(delta, bool):
-        raise InputError(f"delta must be a number, got {delta!r}")
-    if not 0 < delta < 1:
+def require_delta(delta: object) -> float:
+    """The δ as a `float`, also of numpy's numbers; refuses one that promises nothing."""
+    number = _real("delta", delta, hint="try 1e-5")
+    if not 0 < number < 1:
         raise InputError(
-            f"delta must lie between 0 and 1, both excluded, got {delta}", hint="try 1e-5"
+            f"delta must lie between 0 and 1, both excluded, got {number}", hint="try 1e-5"
         )
+    return number
+
+
+def _real(name: str, value: object, *, hint: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise InputError(f"{name} must be a number, got {value!r}", hint=hint)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

@@ -35,7 +35,7 @@ class Pmf:
 
 
 def pmf_from_ratios(
-    ratios: Sequence[float], *, centre: int, is_half_centred: bool, limit: float
+    ratios: Sequence[float] | Floats, *, centre: int, is_half_centred: bool, limit: float
 ) -> Pmf:
     """Build a symmetric mass function from the ratios p(centre + k) / p(centre + k - 1), k ≥ 1.
 

@@ -32,7 +32,8 @@ class Trust:
         keep_whole(self, "teachers", "colluders", "dropouts", least=0)
         if self.teachers < 2:
             raise InputError(
-                f"teachers must be at least 2, got {self.teachers}; one teacher alone hides nobody"
+                f"teachers must be at least 2, got {self.teachers}",
+                hint="one teacher alone hides nobody: have at least 2, better 20",
             )
         if self.honest_shares < 1:
             raise InputError(

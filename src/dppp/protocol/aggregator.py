@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dppp.errors import DpppError, InputError, PeerFault, Refusal, SignatureFault
+from dppp.hashing import hash_parts
 from dppp.paillier.keys import PublicKey
 from dppp.protocol.batch import Batch, BatchMaker, Patience, Wanted
 from dppp.protocol.batch_store import BatchStore, Culprit, StoredBatches
@@ -30,10 +31,10 @@ from dppp.protocol.events import (
     Started,
     TeacherBlamed,
 )
-from dppp.protocol.inputs import decode_inputs
-from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.messages import BatchId, BatchRequest, QueryId, split_query_ids
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
+from dppp.protocol.rows import require_for_all
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
@@ -57,10 +58,11 @@ class Aggregator:
     ...     models=[lambda rows: [1] * len(rows)] * 4,
     ...     key=key,
     ... )
-    >>> from dppp.protocol.inputs import encode_inputs
-    >>> from dppp.protocol.messages import BatchRequest, Query
-    >>> query = Query(nonce=bytes(16), input=encode_inputs([[150.0]], 1)[0])
-    >>> request = BatchRequest(task_id=parties.task.task_id, deadline=600, queries=(query,))
+    >>> from dppp.protocol.inputs import encode_rows
+    >>> from dppp.protocol.messages import BatchRequest
+    >>> from dppp.protocol.rows import make_row_secret, seal_rows
+    >>> queries = seal_rows(parties.task, make_row_secret(), encode_rows([[150.0]], 1))
+    >>> request = BatchRequest(deadline=600, queries=queries)
     >>> output = parties.aggregator.start(request, now=0)
     >>> [send.teacher for send in output.sends]
     [1, 2, 3, 4]
@@ -82,7 +84,7 @@ class Aggregator:
         self._maker = _batch_maker(task, public, patience or Patience(), signer)
         self._batches: dict[BatchId, Batch] = {}  # those under way; the store has the others
         self._ended: set[BatchId] = set()
-        self._releases: dict[bytes, Release] = {}
+        self._releases: dict[QueryId, Release] = {}
 
     def start(self, request: BatchRequest, *, now: int) -> Output:
         """Open a batch: its request, for every teacher."""
@@ -95,7 +97,7 @@ class Aggregator:
         """
         if request.task_id != self.task.task_id:
             raise InputError("the request is for another task", hint="compare the task's hash")
-        decode_inputs([query.input for query in request.queries], len(self.task.features))
+        require_for_all(self.task, request.queries)
         if now > request.deadline:
             raise InputError("the deadline of the request has passed", hint="choose a later one")
         identifier = request.batch_id
@@ -139,12 +141,13 @@ class Aggregator:
             if message_kind not in self._maker.batch_kinds:
                 self._maker.take(message_kind, teacher, data)
                 return self.tick(now)
-            batch = self._batch_of(message_kind, data)
+            message = decode(data, self._maker.batch_kinds[message_kind])
+            batch = self._batch_of(message)
         except DpppError:
             return Output()  # names no batch of ours: nobody to remember it against
         before = batch.wanted()
         try:
-            batch.take(message_kind, teacher, data, now=now)
+            batch.take(message, teacher, data, now=now)
         except SignatureFault:
             pass  # whoever carries messages could have made it: nobody is blamed, and it is dropped
         except (PeerFault, InputError) as error:
@@ -193,15 +196,27 @@ class Aggregator:
 
     def learn(self, receipt: Receipt) -> None:
         """Remember what was released, whoever ran the batch."""
-        for query, release in zip(receipt.queries, receipt.answers, strict=True):
-            self._releases.setdefault(query.digest, release)
+        query_ids = split_query_ids(receipt.query_ids)
+        self._releases.update(zip(query_ids, receipt.answers, strict=True))
 
-    def known_release(self, digest: bytes) -> Release | None:
-        """What was released before for an input, given its digest: free."""
-        return self._releases.get(digest)
+    def known_release(self, query_id: bytes) -> Release | None:
+        """What was released before for a query: free."""
+        return self._releases.get(QueryId(query_id))
 
-    def _batch_of(self, kind: str, data: bytes) -> Batch:
-        message: Any = decode(data, self._maker.batch_kinds[kind])
+    def ended_among(self, batches: Iterable[BatchId]) -> set[BatchId]:
+        """Which of these have ended, here or elsewhere; what they released is known after this."""
+        return {each for each in batches if each in self._ended or self.outcome(each) is not None}
+
+    def derive_secret(self, purpose: str) -> bytes:
+        """A secret that whoever signs for this aggregator can work out, and nobody else.
+
+        Signatures of Ed25519 are the same each time. This one is over a domain of its own, and is
+        never shown.
+        """
+        asked = hash_parts("dppp derive secret 1", (self.task.task_id, purpose.encode()))
+        return hash_parts("dppp derived secret 1", (self._signer(asked),))
+
+    def _batch_of(self, message: Any) -> Batch:
         if message.batch_id not in self._batches:
             raise InputError("a message about a batch that is not known here")
         return self._batches[message.batch_id]

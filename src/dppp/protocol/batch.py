@@ -14,7 +14,7 @@ does not open. The aggregator owns a batch and gives it the time.
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Never
 
 from dppp.errors import BallotFault, InputError, SignatureFault
@@ -28,11 +28,11 @@ from dppp.protocol.events import (
     Stage,
     TeacherBlamed,
 )
-from dppp.protocol.messages import BatchId, BatchRequest, FromTeacher, batch_id, input_digest
-from dppp.protocol.receipt import QueryDigest
-from dppp.protocol.signing import Signer, verify_signature
+from dppp.protocol.messages import BallotRequest, BatchId, BatchRequest, FromTeacher
+from dppp.protocol.rows import ballot_request, wrapped_key_of
+from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
-from dppp.protocol.wire import Message
+from dppp.protocol.wire import Message, encode
 
 
 class Step(enum.StrEnum):
@@ -78,7 +78,7 @@ class Batch(ABC):
     ) -> None:
         self.request = request
         self.query_ids = request.query_ids
-        self.batch_id: BatchId = batch_id(request.task_id, self.query_ids)
+        self.batch_id: BatchId = request.batch_id
         self.stage = Stage.BALLOTS
         self.faults: dict[int, str] = {}
         self.outcome: Outcome | None = None
@@ -89,6 +89,7 @@ class Batch(ABC):
         self._stage_since = 0
         self._is_asking_all = False
         self._news: list[Event] = []
+        self._asked: BallotRequest | None = None
 
     @property
     @abstractmethod
@@ -112,8 +113,11 @@ class Batch(ABC):
         return (self.message(teacher, step),)
 
     @abstractmethod
-    def take(self, kind: str, teacher: int, data: bytes, *, now: int) -> None:
-        """Take a message of one of the kinds that the channel says is from this teacher."""
+    def take(self, message: Message, teacher: int, data: bytes, *, now: int) -> None:
+        """Take a message of one of the kinds that the channel says is from this teacher.
+
+        `data` are the bytes that it was read from.
+        """
 
     @abstractmethod
     def advance(self, store: StoredBatches, *, now: int) -> None:
@@ -187,11 +191,12 @@ class Batch(ABC):
         self._stage_since = now
         self._is_asking_all = False
 
-    def _query_digests(self) -> tuple[QueryDigest, ...]:
-        return tuple(
-            QueryDigest(nonce=query.nonce, digest=input_digest(query.input))
-            for query in self.request.queries
-        )
+    def _ballot_request(self, teacher: int) -> bytes:
+        """The sealed rows for one teacher; the signature is the same for all of them."""
+        if self._asked is None:
+            self._asked = sign(ballot_request(self.request), self._signer)
+        wrapped_key = wrapped_key_of(self.request.queries, teacher)
+        return encode(replace(self._asked, wrapped_key=wrapped_key))
 
     def _require_signed(self, message: FromTeacher, teacher: int) -> None:
         """Before anything in it is held against a teacher: only what it signed is its fault."""

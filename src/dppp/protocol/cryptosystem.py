@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dppp.privacy.ledger.ledger import Ledger
-from dppp.protocol.messages import BatchId, BatchRequest, ListHash, Signed
+from dppp.protocol.messages import BallotRequest, BatchId, ListHash, Signed
 from dppp.protocol.signing import Signer
 from dppp.protocol.task import Task
 from dppp.randomness import RandomSource
@@ -34,7 +34,7 @@ class Asked:
     """A request for a ballot. `evidence` allows an attempt after the first at no new charge."""
 
     message: Signed
-    request: BatchRequest
+    request: BallotRequest
     attempt: int = 1
     evidence: bytes | None = None
 
@@ -63,9 +63,9 @@ class TeacherSide(Protocol):
         """A request for a ballot, by its form only."""
 
     def require_castable(self, asked: Asked, *, now: int) -> None:
-        """Refuse what this side cannot cast a ballot for; before the model is asked."""
+        """Refuse what this side cannot cast a ballot for; before the rows are opened."""
 
-    def cast(self, asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
+    def cast(self, asked: Asked, entries: NDArray[np.int64]) -> bytes:
         """A signed ballot that holds these entries."""
 
     def read_list(self, data: bytes) -> AboutList:

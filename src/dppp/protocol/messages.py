@@ -1,13 +1,15 @@
 """What the parties say to each other, and the hashes that bind it together.
 
-In the order of the protocol: a batch request goes from the querier through the aggregator to every
-teacher; each answers with a ballot; the aggregator sends back the list of ballots; each teacher
-checks it and answers with an endorsement; t endorsements certify the list; each teacher answers a
-certified list with its decryption shares. Share proofs are asked for only when an opening fails.
+In the order of the protocol: the querier sends sealed queries; the aggregator makes a batch request
+of them and sends every teacher its ballot request; each answers with a ballot; the aggregator sends
+back the list of ballots; each teacher checks it and answers with an endorsement; t endorsements
+certify the list; each teacher answers a certified list with its decryption shares. Share proofs are
+asked for only when an opening fails.
 Teachers sign what they say, and the aggregator signs what it says: the task holds all their keys.
 Every hash is SHA-256 over length-prefixed parts under a domain of its own.
 """
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NewType, Protocol
@@ -20,7 +22,8 @@ QueryId = NewType("QueryId", bytes)
 BatchId = NewType("BatchId", bytes)
 ListHash = NewType("ListHash", bytes)
 
-NONCE_BYTES = 16
+WRAPPED_KEY_BYTES = 80
+"""A content key under HPKE: 32 bytes of a public key, 32 of the key, 16 of a tag."""
 SIGNATURE_BYTES = 64
 UNSIGNED = bytes(SIGNATURE_BYTES)
 """What stands in the place of a signature until there is one; it never verifies."""
@@ -30,50 +33,98 @@ MOST_QUERIES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """One input. The nonce makes the same input asked on purpose once more a new query."""
+class SealedQueries:
+    """Rows that only teachers can read: what a querier's program sends.
 
-    nonce: bytes
-    input: bytes = field(repr=False)
+    `query_ids` are keyed digests of the rows, one after the other. `wrapped_keys` are the content
+    key, sealed to each teacher in turn. rows.py makes and opens it.
+    """
+
+    KIND: ClassVar[str] = "sealed queries"
+    SIZE_LIMIT: ClassVar[int] = 256 * 2**20
+    task_id: TaskId
+    query_ids: bytes = field(repr=False)
+    sealed: bytes = field(repr=False)
+    wrapped_keys: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        require_length("a query's nonce", self.nonce, NONCE_BYTES)
+        require_length("a task id", self.task_id, HASH_BYTES)
+        require_query_ids(self.query_ids)
+        if not self.wrapped_keys or len(self.wrapped_keys) % WRAPPED_KEY_BYTES:
+            raise WireError(f"wrapped keys have {WRAPPED_KEY_BYTES} bytes each")
+
+    @property
+    def batch_id(self) -> BatchId:
+        """The id of the batch that they make."""
+        return batch_id(self.task_id, self.query_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRequest:
-    """Queries to answer before the deadline, in seconds of the common clock."""
+    """Queries to answer before the deadline, in seconds of the common clock.
+
+    What the aggregator signs and stores. A teacher is sent a part of it, its ballot request.
+    """
 
     KIND: ClassVar[str] = "batch request"
     SIZE_LIMIT: ClassVar[int] = 256 * 2**20
-    task_id: TaskId
     deadline: int
-    queries: tuple[Query, ...]
+    queries: SealedQueries
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
-        require_length("a task id", self.task_id, HASH_BYTES)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
-        if not 1 <= len(self.queries) <= MOST_QUERIES:
-            raise WireError(
-                f"a batch holds 1 to {MOST_QUERIES:,} queries, not {len(self.queries):,}",
-                hint="split it",
-            )
+
+    @property
+    def task_id(self) -> TaskId:
+        """The task of the queries."""
+        return self.queries.task_id
 
     @property
     def query_ids(self) -> tuple[QueryId, ...]:
         """The id of each query, in order."""
-        return tuple(query_id(self.task_id, query) for query in self.queries)
+        return split_query_ids(self.queries.query_ids)
 
     @property
     def batch_id(self) -> BatchId:
         """The id of the batch that it asks for."""
-        return batch_id(self.task_id, self.query_ids)
+        return self.queries.batch_id
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        inputs = (part for each in self.queries for part in (each.nonce, each.input))
-        return (self.task_id, number_bytes(self.deadline), *inputs)
+        queries = self.queries
+        parts = (queries.query_ids, queries.sealed, queries.wrapped_keys)
+        return (self.task_id, number_bytes(self.deadline), *parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BallotRequest:
+    """The sealed rows of a batch, and one teacher's key to them.
+
+    The signature is over all but the wrapped key: it is made once for all teachers, and a key that
+    is not the right one does not open rows of this batch id.
+    """
+
+    KIND: ClassVar[str] = "ballot request"
+    SIZE_LIMIT: ClassVar[int] = 256 * 2**20
+    task_id: TaskId
+    batch_id: BatchId
+    deadline: int
+    queries: int
+    sealed: bytes = field(repr=False)
+    signature: bytes = field(default=UNSIGNED, repr=False)
+    wrapped_key: bytes = field(default=bytes(WRAPPED_KEY_BYTES), repr=False)
+
+    def __post_init__(self) -> None:
+        require_ids(self.task_id, self.batch_id)
+        require_query_count(self.queries)
+        require_length("a signature", self.signature, SIGNATURE_BYTES)
+        require_length("a wrapped key", self.wrapped_key, WRAPPED_KEY_BYTES)
+
+    def signed_parts(self) -> tuple[bytes, ...]:
+        """What the signature is over."""
+        numbers = (number_bytes(self.deadline), number_bytes(self.queries))
+        return (self.task_id, self.batch_id, *numbers, self.sealed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,30 +368,20 @@ def content_digest(content: bytes) -> bytes:
 
 def endorsed_parts(statement: ListStatement, teacher: int, digest: bytes) -> tuple[bytes, ...]:
     """What an endorser signs."""
-    members = b"".join(map(number_bytes, statement.participants))
+    members = numbers_bytes(statement.participants)
     ids = (statement.task_id, statement.batch_id, number_bytes(teacher))
     parts = (statement.key_id, statement.list_hash, statement.tally_hash, members)
     return (*ids, *parts, digest)
 
 
-def query_id(task_id: TaskId, query: Query) -> QueryId:
-    """Covers the input by its hash, so the id can be checked without showing the input."""
-    return query_id_of_digest(task_id, query.nonce, input_digest(query.input))
+def batch_id(task_id: TaskId, query_ids: bytes) -> BatchId:
+    """The hash of the task and the ordered query ids: other rows make another batch."""
+    return BatchId(hash_parts("dppp batch 2", (task_id, query_ids)))
 
 
-def query_id_of_digest(task_id: TaskId, nonce: bytes, digest: bytes) -> QueryId:
-    """The id of a query of which only the hash of the input is known."""
-    return QueryId(hash_parts("dppp query 1", (task_id, nonce, digest)))
-
-
-def input_digest(data: bytes) -> bytes:
-    """The hash of one input."""
-    return hash_parts("dppp input 1", (data,))
-
-
-def batch_id(task_id: TaskId, query_ids: Sequence[QueryId]) -> BatchId:
-    """The hash of the task and the ordered query ids: other inputs make another batch."""
-    return BatchId(hash_parts("dppp batch 1", (task_id, *query_ids)))
+def split_query_ids(data: bytes) -> tuple[QueryId, ...]:
+    """Each of the query ids that lie one after the other."""
+    return tuple(QueryId(data[at : at + HASH_BYTES]) for at in range(0, len(data), HASH_BYTES))
 
 
 def list_hash(ballot_list: BallotList) -> ListHash:
@@ -405,10 +446,32 @@ def number_bytes(value: int) -> bytes:
     return value.to_bytes(8, "big", signed=True)
 
 
+def numbers_bytes(values: Sequence[int]) -> bytes:
+    """Numbers one after another, each as `number_bytes` writes it."""
+    return struct.pack(f">{len(values)}q", *values)
+
+
 def require_ids(*ids: bytes) -> None:
     """Refuse what is not a hash."""
     for each in ids:
         require_length("an id", each, HASH_BYTES)
+
+
+def require_query_ids(data: bytes) -> None:
+    """Refuse what is not a row of query ids, as many as a batch may hold."""
+    if len(data) % HASH_BYTES:
+        raise WireError(
+            f"query ids have {HASH_BYTES} bytes each, and these are {len(data):,} bytes"
+        )
+    require_query_count(len(data) // HASH_BYTES)
+
+
+def require_query_count(queries: int) -> None:
+    """Refuse more or fewer queries than a batch may hold."""
+    if not 1 <= queries <= MOST_QUERIES:
+        raise WireError(
+            f"a batch holds 1 to {MOST_QUERIES:,} queries, not {queries:,}", hint="split it"
+        )
 
 
 def require_length(what: str, value: bytes, length: int) -> None:
@@ -419,6 +482,7 @@ def require_length(what: str, value: bytes, length: int) -> None:
 
 def require_indices(values: Iterable[int]) -> None:
     """Refuse what is not the number of a teacher."""
-    for each in values:
-        if not 1 <= each <= MOST_INDEX:
-            raise WireError(f"{each} is not the number of a teacher; they count from 1")
+    known = tuple(values)
+    if known and not 1 <= min(known) <= max(known) <= MOST_INDEX:
+        wrong = next(each for each in known if not 1 <= each <= MOST_INDEX)
+        raise WireError(f"{wrong} is not the number of a teacher; they count from 1")

@@ -1,6 +1,6 @@
 """The receipt: what a querier gets for a release, short and checkable, without any ballot.
 
-Made by the aggregator, checked by anyone. It holds the task, the queries by their hashes, the
+Made by the aggregator, checked by anyone. It holds the task, the ids of the queries, the
 tallies of a list, the signatures of t teachers on that list and those tallies, the opening, and
 the labels. What a check establishes: t teachers of the task, at least t - C of them honest,
 checked the list of ballots and will open no other of this batch; the counts are exactly what its
@@ -23,7 +23,6 @@ from dppp.paillier.encryption import Ciphertext, read_ciphertexts
 from dppp.paillier.keys import PublicKey
 from dppp.protocol.lists import require_complete, statement_of
 from dppp.protocol.messages import (
-    NONCE_BYTES,
     BatchId,
     Endorser,
     ListHash,
@@ -31,7 +30,8 @@ from dppp.protocol.messages import (
     QueryId,
     TaskId,
     batch_id,
-    query_id_of_digest,
+    require_query_ids,
+    split_query_ids,
 )
 from dppp.protocol.release import Release, make_releases
 from dppp.protocol.signing import require_certified
@@ -39,18 +39,6 @@ from dppp.protocol.task import Task
 from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_masks.messages import Roster
 from dppp.protocol.with_masks.verification import MaskedRun, open_sums, read_roster_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryDigest:
-    """A query without its input."""
-
-    nonce: bytes
-    digest: bytes
-
-    def __post_init__(self) -> None:
-        if (len(self.nonce), len(self.digest)) != (NONCE_BYTES, HASH_BYTES):
-            raise TranscriptError("form", "a query's nonce or digest has the wrong length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +53,7 @@ class Receipt:
     SIZE_LIMIT: ClassVar[int] = 2**28
     task: bytes = field(repr=False)
     public_key: bytes = field(repr=False)
-    queries: tuple[QueryDigest, ...] = field(repr=False)
+    query_ids: bytes = field(repr=False)
     list_hash: ListHash
     participants: tuple[int, ...]
     tallies: bytes = field(repr=False)
@@ -73,6 +61,11 @@ class Receipt:
     openings: tuple[bytes, ...] = field(repr=False)
     answers: tuple[Release, ...] = field(repr=False)
     attempt: int = 1
+
+    @property
+    def queries(self) -> int:
+        """How many there are."""
+        return len(self.query_ids) // HASH_BYTES
 
     def to_bytes(self) -> bytes:
         """The canonical encoding."""
@@ -87,6 +80,7 @@ class Verified:
     public: PublicKey | Roster
     statement: ListStatement
     endorsers: tuple[int, ...]
+    query_ids: tuple[QueryId, ...]
     answers: tuple[Release, ...]
     checks: tuple[str, ...]
 
@@ -115,9 +109,10 @@ def verify_receipt(
     with checking("key"):
         public = _read_key(task, receipt, insecure_testing=insecure_testing)
     with checking("queries"):
-        query_ids = _query_ids(task, receipt)
+        require_query_ids(receipt.query_ids)
+        query_ids = split_query_ids(receipt.query_ids)
     with checking("endorsements"):
-        batch = batch_id(task.task_id, query_ids)
+        batch = batch_id(task.task_id, receipt.query_ids)
         statement = _require_endorsed(task, receipt, batch, public)
     with checking("opening"):
         sums = _require_opened(task, public, receipt, statement)
@@ -136,9 +131,13 @@ def verify_receipt(
         public=public,
         statement=statement,
         endorsers=tuple(each.teacher for each in receipt.endorsers),
+        query_ids=query_ids,
         answers=answers,
         checks=RECEIPT_CHECKS,
     )
+
+
+_WHAT_THEN = "do not rely on it: get the file again, and tell the teachers if that fails too"
 
 
 @contextmanager
@@ -149,7 +148,7 @@ def checking(check: str) -> Iterator[None]:
     except TranscriptError:
         raise
     except DpppError as error:
-        raise TranscriptError(check, error.message, hint=error.hint) from error
+        raise TranscriptError(check, error.message, hint=error.hint or _WHAT_THEN) from error
 
 
 def _require_task(task: Task, expected: TaskId | None) -> None:
@@ -160,14 +159,6 @@ def _require_task(task: Task, expected: TaskId | None) -> None:
             "terms than those that you know of",
             hint="trust nothing in it",
         )
-
-
-def _query_ids(task: Task, receipt: Receipt) -> tuple[QueryId, ...]:
-    if not receipt.queries:
-        raise ListFault("a release without queries says nothing")
-    return tuple(
-        query_id_of_digest(task.task_id, query.nonce, query.digest) for query in receipt.queries
-    )
 
 
 def _read_key(task: Task, receipt: Receipt, *, insecure_testing: bool) -> PublicKey | Roster:
@@ -188,7 +179,7 @@ def masked_run(task: Task, roster: Roster, receipt: Receipt, batch: BatchId) -> 
         roster=roster,
         batch_id=batch,
         attempt=receipt.attempt,
-        counts=len(receipt.queries) * len(task.class_names),
+        counts=receipt.queries * len(task.class_names),
     )
 
 
@@ -217,10 +208,10 @@ def _require_opened(
         run = masked_run(task, public, receipt, statement.batch_id)
         return open_sums(run, receipt.tallies, receipt.openings)
     tallies: tuple[Ciphertext, ...] = read_ciphertexts(public, receipt.tallies)
-    if len(tallies) != task.ciphertexts_for(len(receipt.queries)):
+    if len(tallies) != task.ciphertexts_for(receipt.queries):
         raise ListFault("there are more or fewer tallies than these queries take")
     openings = tuple(Opening.from_bytes(public, each) for each in receipt.openings)
     verify_openings(public, tallies, openings)
     plaintexts = [opening.plaintext for opening in openings]
-    counts = len(task.class_names) * len(receipt.queries)
+    counts = len(task.class_names) * receipt.queries
     return task.packing.unpack(plaintexts, counts, contributions=len(receipt.participants))

@@ -1,15 +1,18 @@
 """From opened sums to labels: offsets off, the largest count wins, ties by hash, or abstain.
 
 A function of public values only, so the aggregator, the querier and whoever verifies a receipt get
-the same labels. Counts that votes and noise cannot give are flagged: somebody cast more than a
-vote. That catches the clumsy only. Nothing proves that a ballot holds one vote and honest noise,
-and one dishonest teacher who stays within the noise can decide labels.
+the same labels. Counts that votes and noise cannot give are flagged: somebody cast more than its
+votes. That catches the clumsy only. Nothing proves that a ballot holds votes and honest noise, and
+one dishonest teacher who stays within the noise can decide labels.
 """
 
 import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dppp.hashing import hash_parts
 from dppp.privacy.noise import Noise
@@ -37,7 +40,7 @@ FALSE_ALARM_RATE = 1e-6
 def make_releases(
     task: Task,
     query_ids: Sequence[QueryId],
-    sums: Sequence[int],
+    sums: Sequence[int] | NDArray[np.int64],
     *,
     ballots: int,
     of_list: ListHash,
@@ -47,29 +50,44 @@ def make_releases(
     A sum that no entries can give voids its own label only.
     """
     classes = len(task.class_names)
-    largest = ballots * task.entry_bound
-    offset = ballots_offset(task, ballots)
-    answers = []
-    for position, identifier in enumerate(query_ids):
-        of_query = [int(each) for each in sums[position * classes : (position + 1) * classes]]
-        counts = tuple(each - offset for each in of_query)
-        label = (
-            None
-            if max(of_query) > largest
-            else choose_label(counts, of_list, identifier, abstain_below=task.abstain_below)
+    table = np.array(sums[: len(query_ids) * classes], dtype=np.int64).reshape(-1, classes)
+    counts = table - ballots_offset(task, ballots)
+    is_void = table.max(axis=1) > ballots * task.entry_bound
+    is_tied = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    labels: list[int | None] = counts.argmax(axis=1).tolist()
+    for row in np.flatnonzero(is_tied).tolist():
+        labels[row] = choose_label(
+            counts[row].tolist(), of_list, query_ids[row], abstain_below=task.abstain_below
         )
-        is_flagged = not is_plausible(task.noise, counts, ballots)
-        answers.append(Release(label=label, counts=counts, is_flagged=is_flagged))
-    return tuple(answers)
-
-
-def is_plausible(noise: Noise, counts: Sequence[int], ballots: int) -> bool:
-    """Whether one vote and one noise share in each ballot can give these counts, and their sum."""
-    of_one, of_all = plausible_noise(noise, ballots, len(counts))
-    return (
-        all(-of_one <= count <= ballots + of_one for count in counts)
-        and -of_all <= sum(counts) <= ballots + of_all
+    is_below = False if task.abstain_below is None else counts.max(axis=1) < task.abstain_below
+    for row in np.flatnonzero(is_void | is_below).tolist():
+        labels[row] = None
+    is_flagged = ~_are_plausible(task.noise, counts, ballots, votes=task.most_votes(ballots))
+    return tuple(
+        Release(label=label, counts=tuple(of_query), is_flagged=flag)
+        for label, of_query, flag in zip(labels, counts.tolist(), is_flagged.tolist(), strict=True)
     )
+
+
+def is_plausible(noise: Noise, counts: Sequence[int], ballots: int, *, votes: int) -> bool:
+    """Whether `votes` votes and a noise share in each ballot can give these counts, and their sum.
+
+    Where teachers have different numbers of votes, `votes` is the most that so many ballots hold.
+    """
+    table = np.array([counts], dtype=np.int64)
+    return bool(_are_plausible(noise, table, ballots, votes=votes)[0])
+
+
+def _are_plausible(
+    noise: Noise, counts: NDArray[np.int64], ballots: int, *, votes: int
+) -> NDArray[np.bool_]:
+    """The same for many queries, one per row."""
+    of_one, of_all = plausible_noise(noise, ballots, counts.shape[1])
+    totals = counts.sum(axis=1)
+    is_each_plausible = (counts >= -of_one) & (counts <= votes + of_one)
+    is_plausible_total = (totals >= -of_all) & (totals <= votes + of_all)
+    found: NDArray[np.bool_] = is_each_plausible.all(axis=1) & is_plausible_total
+    return found
 
 
 @functools.lru_cache(maxsize=256)

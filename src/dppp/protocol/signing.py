@@ -4,6 +4,7 @@ The task says whose key is whose. A teacher acts on nothing that the aggregator 
 whoever holds only the broker's keys, or another teacher's, cannot spend anybody's budget.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -76,9 +77,14 @@ def require_certified(task: Task, statement: ListStatement, endorsers: Sequence[
             ) from None
 
 
+@functools.lru_cache(maxsize=4096)
+def _public_key(key: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(key)
+
+
 def _is_signed(key: bytes, message: Signed) -> bool:
     try:
-        Ed25519PublicKey.from_public_bytes(key).verify(message.signature, signed_bytes(message))
+        _public_key(key).verify(message.signature, signed_bytes(message))
     except InvalidSignature:
         return False
     return True

@@ -7,11 +7,12 @@ entries and the threshold anew, and refuses a task that is uncertified or contra
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from dppp.errors import InputError, TaskError, message_of
+from dppp.errors import GroupElementError, InputError, TaskError, message_of
 from dppp.hashing import HASH_BYTES, hash_parts
+from dppp.masks.curve25519 import LOW_ORDER_U, decode_u
 from dppp.masks.parameters import Parameters, choose_parameters
 from dppp.paillier.keys import LARGEST_S, LONGEST_MODULUS_BITS, Decryption, PublicKey
 from dppp.paillier.packing import Packing
@@ -19,7 +20,15 @@ from dppp.privacy.certificate import Certificate, Promise, issue_certificate
 from dppp.privacy.noise import Noise, noise_from_numbers, parameter_names, require_narrow
 from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
+from dppp.protocol.columns import (
+    Column,
+    ColumnType,
+    as_columns,
+    require_types,
+    types_of,
+)
 from dppp.protocol.messages import TaskId
+from dppp.protocol.units import MOST_VOTES, require_unit
 from dppp.protocol.wire import encode
 from dppp.whole_numbers import require_whole
 
@@ -47,15 +56,23 @@ _LONGEST_REACH = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeacherEntry:
-    """One teacher's name and Ed25519 public key; its place in the task is its index, from 1."""
+    """One teacher's name, public keys and votes; its place in the task is its index, from 1.
+
+    It signs with Ed25519. Queriers seal their rows to its row key, which is of X25519.
+    """
 
     name: str
     signing_key: bytes
+    row_key: bytes
+    votes: int = 1
 
     def __post_init__(self) -> None:
         _require_name("a teacher's name", self.name)
         if len(self.signing_key) != _SIGNING_KEY_BYTES:
             raise TaskError(f"the signing key of {self.name} is not an Ed25519 key of 32 bytes")
+        _require_row_key(self.name, self.row_key)
+        if not 1 <= self.votes <= MOST_VOTES:
+            raise TaskError(f"{self.name} casts 1 to {MOST_VOTES:,} votes, not {self.votes}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +162,11 @@ class Task:
     s: int
     plaintext_bits: int
     masks: MaskTerms | None = None
+    unit: str = "teacher"
+    column_types: tuple[ColumnType, ...] = ()
+    """What each feature is; none where all are numbers that are always there."""
+    task_id: TaskId = field(init=False, repr=False, compare=False)
+    """The hash of all terms. Every message is held to it, so it is worked out once."""
 
     def __post_init__(self) -> None:
         try:
@@ -152,12 +174,9 @@ class Task:
         except TaskError:
             raise
         except (InputError, ArithmeticError, ValueError) as error:
-            raise TaskError(f"a task that cannot be: {message_of(error)}") from error
-
-    @property
-    def task_id(self) -> TaskId:
-        """The hash of all terms."""
-        return _task_id(self)
+            hint = error.hint if isinstance(error, InputError) else None
+            raise TaskError(f"a task that cannot be: {message_of(error)}", hint=hint) from error
+        object.__setattr__(self, "task_id", TaskId(hash_parts("dppp task 2", (encode(self),))))
 
     @property
     def trust(self) -> Trust:
@@ -175,14 +194,29 @@ class Task:
         )
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """What a row holds: the features with their types."""
+        return _columns(self)
+
+    @property
+    def votes(self) -> tuple[int, ...]:
+        """How many votes each teacher casts, in the order of their indexes."""
+        return tuple(teacher.votes for teacher in self.teachers)
+
+    def most_votes(self, ballots: int) -> int:
+        """How many votes this many ballots hold at the most."""
+        return sum(sorted(self.votes, reverse=True)[:ballots])
+
+    @property
     def noise(self) -> Noise:
         """The noise of the honest shares together."""
         return self.noise_terms.to_noise()
 
     @property
     def certificate(self) -> Certificate:
-        """What the noise delivers, worked out here."""
-        return _certificate(self.noise, self.promise, self.trust)
+        """What the noise delivers, worked out here, and for whom."""
+        worked_out = _certificate(self.noise, self.promise, self.trust)
+        return replace(worked_out, unit=self.unit, votes=self.votes)
 
     @property
     def cryptosystem(self) -> str:
@@ -256,7 +290,7 @@ def agree(
     name: str,
     data_id: str,
     class_names: Sequence[str],
-    features: Sequence[str],
+    features: Sequence[str | Column],
     teachers: Sequence[TeacherEntry],
     aggregator_key: bytes,
     certificate: Certificate,
@@ -264,9 +298,13 @@ def agree(
     abstain_below: int | None = None,
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
+    unit: str | None = None,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
 
+    A feature is a number that is always there, unless it is given as a column of another type.
+    The unit is whose change the promise covers. If none is given it is the whole teacher where
+    everybody casts one vote, and a record where somebody casts more.
     With a public key its cryptosystem is paillier. Without one it is masks, and the ring is the
     one that takes the fewest bytes for batches of `labels_per_batch` queries (all, if not given).
     """
@@ -276,12 +314,16 @@ def agree(
             f"{len(teachers)}",
             hint="calibrate anew",
         )
+    columns = as_columns(features)
+    most_votes = max((teacher.votes for teacher in teachers), default=1)
+    bound = entry_bound(certificate.noise, votes=most_votes)
     counts = len(class_names) * (labels_per_batch or certificate.promise.queries)
     task = Task(
         name=name,
         data_id=data_id,
         class_names=tuple(class_names),
-        features=tuple(features),
+        features=tuple(column.name for column in columns),
+        column_types=types_of(columns),
         teachers=tuple(teachers),
         aggregator_key=aggregator_key,
         colluders=certificate.trust.colluders,
@@ -290,41 +332,50 @@ def agree(
         delta=float(certificate.promise.delta),
         queries=certificate.promise.queries,
         noise_terms=NoiseTerms.of(certificate.noise),
-        entry_bound=entry_bound(certificate.noise),
+        entry_bound=bound,
         abstain_below=None
         if abstain_below is None
         else require_whole("abstain_below", abstain_below, least=0),
         key_id=bytes(HASH_BYTES) if public is None else public.key_id,
         s=0 if public is None else public.s,
         plaintext_bits=0 if public is None else public.plaintext_bits,
-        masks=_mask_terms(certificate, counts, epoch_seconds) if public is None else None,
+        masks=_mask_terms(certificate, bound, counts, epoch_seconds) if public is None else None,
+        unit=unit or ("teacher" if most_votes == 1 else "record"),
     )
     if public is not None:
         task.require_key(public)
     return task
 
 
-def _mask_terms(certificate: Certificate, counts: int, epoch_seconds: int) -> MaskTerms:
+def _mask_terms(certificate: Certificate, bound: int, counts: int, epoch_seconds: int) -> MaskTerms:
     trust = certificate.trust
     parameters = choose_parameters(
         teachers=trust.teachers,
         colluders=trust.colluders,
         dropouts=trust.dropouts,
-        largest_sum=trust.teachers * entry_bound(certificate.noise),
+        largest_sum=trust.teachers * bound,
         counts=counts,
     )
     return MaskTerms.of(parameters, epoch_seconds=epoch_seconds)
 
 
-def entry_bound(noise: Noise) -> int:
-    """The largest entry of a ballot: a vote, plus the width of the noise share's hard range."""
+def entry_bound(noise: Noise, *, votes: int = 1) -> int:
+    """The largest entry of a ballot: all votes of a teacher, and the width of the share's range."""
     table = sampling_table(noise)
-    return 1 + table.highest - table.lowest
+    return votes + table.highest - table.lowest
 
 
 @functools.lru_cache(maxsize=64)
 def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
     return issue_certificate(noise, promise, trust, calibration="exact")
+
+
+@functools.lru_cache(maxsize=64)
+def _columns(task: Task) -> tuple[Column, ...]:
+    if not task.column_types:
+        return as_columns(task.features)
+    pairs = zip(task.features, task.column_types, strict=True)
+    return tuple(Column(name=name, type=type_) for name, type_ in pairs)
 
 
 @functools.lru_cache(maxsize=64)
@@ -343,23 +394,21 @@ def _parameters(task: Task) -> Parameters:
 
 
 @functools.lru_cache(maxsize=64)
-def _task_id(task: Task) -> TaskId:
-    return TaskId(hash_parts("dppp task 2", (encode(task),)))
-
-
-@functools.lru_cache(maxsize=64)
 def _check(task: Task) -> None:
     _require_name("the task's name", task.name)
     _require_name("the data id", task.data_id)
     _require_distinct("class names", task.class_names)
     _require_distinct("features", task.features)
+    require_types(task.column_types, len(task.features))
     _require_distinct("teachers' names", [teacher.name for teacher in task.teachers])
     keys = [task.aggregator_key, *(teacher.signing_key for teacher in task.teachers)]
     _require_distinct("signing keys", [key.hex() for key in keys])
+    _require_distinct("row keys", [teacher.row_key.hex() for teacher in task.teachers])
     if len(task.aggregator_key) != _SIGNING_KEY_BYTES:
         raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    require_unit(task.unit, task.votes)
     if task.masks is None:
         _check_key(task)
     else:
@@ -401,8 +450,9 @@ def _check_noise(task: Task) -> None:
             hint="calibrate for the task's colluders and dropouts",
         )
     _require_bearable(task, noise)
-    if task.entry_bound != entry_bound(noise):
-        raise TaskError(f"a ballot's entries reach {entry_bound(noise)}, not {task.entry_bound}")
+    bound = entry_bound(noise, votes=max(task.votes))
+    if task.entry_bound != bound:
+        raise TaskError(f"a ballot's entries reach {bound}, not {task.entry_bound}")
     if not noise.has_equal_shares:
         raise TaskError(
             "the tosses do not divide into equal shares",
@@ -438,8 +488,20 @@ def _require_name(what: str, value: str) -> None:
         raise TaskError(f"{what} must be 1 to {_LONGEST_NAME} printable characters")
 
 
+def _require_row_key(name: str, key: bytes) -> None:
+    """A point of low order would give the same rows to everybody."""
+    try:
+        is_weak = decode_u(key) in LOW_ORDER_U
+    except GroupElementError as error:
+        raise TaskError(
+            f"the row key of {name} is not an X25519 key: {message_of(error)}"
+        ) from None
+    if is_weak:
+        raise TaskError(f"the row key of {name} is of low order, so it would hide nothing")
+
+
 def _require_distinct(what: str, values: Sequence[str]) -> None:
     for value in values:
         _require_name(f"each of the {what}", value)
     if not values or len(set(values)) != len(values):
-        raise TaskError(f"{what} must be there and all different")
+        raise TaskError(f"{what} must be there and all different", hint="name each of them, once")

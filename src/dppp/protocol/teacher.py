@@ -1,6 +1,6 @@
 """A teacher: votes, and helps to open one certified list of ballots. Refuses everything else.
 
-    request ────────► signed? task, deadline, inputs, budget ─► votes + noise ─► ledger ─► ballot
+    request ────────► signed? task, deadline, rows, budget ───► votes + noise ─► ledger ─► ballot
     list ───────────► signed? own ballot in it, complete, good? ─► ledger ─► endorsement
     certified list ─► endorsed here, by t in all? ─► ledger ─► answer
     in a dispute ───► (with_masks/, with_paillier/)
@@ -10,20 +10,22 @@ why. Nothing is sent before it is in the ledger, and a repeated message gets the
 the teacher's model says or fails to say never changes whether the teacher takes part.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from dppp.errors import InputError, ListNotEndorsed, OwnBallotMissing, RequestExpired, WrongTask
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk, TeacherKeys
-from dppp.protocol.inputs import decode_inputs
-from dppp.protocol.messages import BatchId, Endorsement, QueryId, Signed, TaskId, batch_id
+from dppp.protocol.inputs import Inputs
+from dppp.protocol.messages import Endorsement, QueryId, Signed, TaskId
+from dppp.protocol.rows import open_rows
 from dppp.protocol.signing import Signer, require_from_aggregator
 from dppp.protocol.task import Task
-from dppp.protocol.votes import Predict, cast_votes
+from dppp.protocol.votes import Predict, as_models, sum_votes
 from dppp.protocol.wire import decode, kind_of
 from dppp.randomness import RandomSource, system_randomness
 
@@ -55,21 +57,31 @@ class Teacher:
         task: Task,
         keys: TeacherKeys,
         signer: Signer,
+        row_key: X25519PrivateKey,
         ledger: Ledger,
-        predict: Predict,
+        predict: Predict | Sequence[Predict],
         randomness: RandomSource = system_randomness,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`note` takes remarks that stay with the teacher, such as why a model failed."""
+        """`row_key` opens the rows that queriers seal to this teacher.
+
+        `predict` is one model for each vote that the task gives this teacher.
+
+        `note` takes remarks that stay with the teacher, such as why a model failed.
+        """
         if not 1 <= index <= len(task.teachers):
             raise InputError(f"the task has teachers 1 to {len(task.teachers)}, not {index}")
+        if row_key.public_key().public_bytes_raw() != task.teachers[index - 1].row_key:
+            raise InputError(f"the row key is not the one that the task has of teacher {index}")
+        self._models = as_models(predict)
+        _require_votes(task, index, len(self._models))
         self.index = index
         self.task = task
         self._side = keys.take_part(
             Desk(index=index, task=task, signer=signer, ledger=ledger, randomness=randomness)
         )
+        self._row_key = row_key
         self._ledger = ledger
-        self._predict = predict
         self._randomness = randomness
         self._note = note
 
@@ -107,10 +119,7 @@ class Teacher:
         asked = self._side.read_request(data)
         request = asked.request
         self._require_ours(asked.message, request.task_id)
-        inputs = decode_inputs([query.input for query in request.queries], len(self.task.features))
-        query_ids = request.query_ids
-        batch = batch_id(request.task_id, query_ids)
-        stored = self._ledger.find_ballot(batch, asked.attempt)
+        stored = self._ledger.find_ballot(request.batch_id, asked.attempt)
         if stored is not None:
             return stored
         if now > request.deadline:
@@ -119,11 +128,12 @@ class Teacher:
                 "nothing was charged",
                 hint="send the batch anew",
             )
-        if asked.attempt == 1:
-            self._ledger.check_can_answer(self.task.task_id, batch, query_ids)
         self._side.require_castable(asked, now=now)
-        ballot = self._side.cast(asked, batch, self._entries(inputs))
-        return self._record(asked, batch, query_ids, ballot)
+        opened = open_rows(self.task, self.index, self._row_key, request)
+        if asked.attempt == 1:
+            self._ledger.check_can_answer(self.task.task_id, request.batch_id, opened.query_ids)
+        ballot = self._side.cast(asked, self._entries(opened.inputs))
+        return self._record(asked, opened.query_ids, ballot)
 
     def endorse_list(self, data: bytes) -> bytes:
         """The word that this list, and no other of its attempt, may be opened."""
@@ -179,18 +189,27 @@ class Teacher:
             )
         return own
 
-    def _record(
-        self, asked: Asked, batch: BatchId, query_ids: tuple[QueryId, ...], ballot: bytes
-    ) -> bytes:
+    def _record(self, asked: Asked, query_ids: tuple[QueryId, ...], ballot: bytes) -> bytes:
+        batch = asked.request.batch_id
         if asked.attempt == 1:
             return self._ledger.record_ballot(self.task.task_id, batch, query_ids, ballot)
         assert asked.evidence is not None, "a later attempt was allowed by withdrawals"
         return self._ledger.record_retry(batch, asked.attempt, ballot, evidence=asked.evidence)
 
-    def _entries(self, inputs: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _entries(self, inputs: Inputs) -> NDArray[np.int64]:
         """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
         classes = len(self.task.class_names)
-        votes = cast_votes(self._predict, inputs, classes, note=self._note)
+        votes = sum_votes(self._models, inputs, classes, note=self._note)
         table = sampling_table(self.task.noise)
         shares = table.draw(votes.size, self._randomness) - table.lowest
         return votes.ravel().astype(np.int64) + shares
+
+
+def _require_votes(task: Task, index: int, models: int) -> None:
+    """A teacher casts as many votes as the task says: the range of its entries depends on it."""
+    entry = task.teachers[index - 1]
+    if models != entry.votes:
+        raise InputError(
+            f"the task gives {entry.name} {entry.votes} votes, and it has {models} models",
+            hint="give one model for each vote: `dppp train --votes` makes them",
+        )

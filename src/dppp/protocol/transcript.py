@@ -93,7 +93,11 @@ def verify_release(
         kind = kind_of(data)
     verify = {Receipt.KIND: verify_receipt, Transcript.KIND: verify_transcript}.get(kind)
     if verify is None:
-        raise TranscriptError("form", f"this is a {kind}, and not a receipt or a transcript")
+        raise TranscriptError(
+            "form",
+            f"this is a {kind}, and not a receipt or a transcript",
+            hint="give a file that `dppp query` or an aggregator wrote",
+        )
     return verify(data, expected_task=expected_task, insecure_testing=insecure_testing)
 
 

@@ -26,6 +26,9 @@ MOST_ELEMENTS = 2**18
 _MOST_INTEGER = 2**63 - 1
 _NOTHING = b"\xc0"
 """None, in msgpack."""
+_SCALARS = frozenset({int, float, bytes, str, bool})
+_ANY_VALUE = frozenset({bytes, str, bool})
+"""Every value of these types is taken, where the type is right."""
 
 
 class Message(Protocol):
@@ -87,11 +90,8 @@ def kind_of(data: bytes) -> str:
 
 
 def _to_plain(message: Any) -> dict[str, Any]:
-    return {
-        field.name: _value_to_plain(getattr(message, field.name))
-        for field in dataclasses.fields(message)
-        if field.init
-    }
+    kind: type = type(message)
+    return {name: to_plain(getattr(message, name)) for name, to_plain in _writers(kind)}
 
 
 def _value_to_plain(value: Any) -> Any:
@@ -102,10 +102,35 @@ def _value_to_plain(value: Any) -> Any:
     return value
 
 
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@functools.cache
+def _writers(kind: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """How each field of a data class becomes what msgpack knows: numbers and bytes as they are."""
+    return tuple(
+        (name, _unchanged if _is_plain(hint) else _value_to_plain)
+        for name, hint in _schema(kind).items()
+    )
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether msgpack writes such values as they are, tuples of them too."""
+    if typing.get_origin(hint) is tuple:
+        hint = typing.get_args(hint)[0]
+    return _scalar_type(_without_none(hint)) in _SCALARS
+
+
 @functools.cache
 def _schema(kind: type) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+
+
+def _scalar_type(hint: Any) -> Any:
+    """What a NewType is made of."""
+    return getattr(hint, "__supertype__", hint)
 
 
 class _Reader:
@@ -157,37 +182,85 @@ class _Reader:
             raise WireError(otherwise) from error
 
     def _fields(self, expected: type, count: int, where: str) -> Any:
-        schema = _schema(expected)
-        if count != len(schema):
-            raise WireError(f"{where} has {count} fields, expected {list(schema)}")
+        readers = _readers(expected)
+        if count != len(readers):
+            raise WireError(f"{where} has {count} fields, expected {list(_schema(expected))}")
         values = {}
-        for name, hint in schema.items():
+        for name, read in readers:
             found = self._unpacker.unpack()
             if found != name:
                 raise WireError(f"{where} has a field {str(found)[:40]!r}, expected {name!r}")
-            values[name] = self._value(hint, f"{where}.{name}")
+            values[name] = read(self, f"{where}.{name}")
         return expected(**values)
 
-    def _value(self, hint: Any, where: str) -> Any:
-        if typing.get_origin(hint) is tuple:
-            inner = typing.get_args(hint)[0]
-            count = self._open(self._unpacker.read_array_header, f"{where}: expected a list")
-            if count > MOST_ELEMENTS:
-                raise WireError(f"{where} has {count:,} elements, {MOST_ELEMENTS:,} at most")
-            return tuple(self._value(inner, where) for _ in range(count))
-        if typing.get_origin(hint) is types.UnionType and self._is_nothing():
-            return self._unpacker.unpack()
-        hint = _without_none(hint)
-        if dataclasses.is_dataclass(hint):
-            kind = typing.cast(type, hint)
-            otherwise = f"{where}: expected the fields {list(_schema(kind))}"
-            return self._fields(kind, self._open(self._unpacker.read_map_header, otherwise), where)
-        value = self._unpacker.unpack()
-        return _scalar(value, getattr(hint, "__supertype__", hint), where)
+    def _read_count(self, where: str) -> int:
+        """The length of a list; checked before anything of it is read."""
+        count = self._open(self._unpacker.read_array_header, f"{where}: expected a list")
+        if count > MOST_ELEMENTS:
+            raise WireError(f"{where} has {count:,} elements, {MOST_ELEMENTS:,} at most")
+        return count
+
+    def read_list(self, read: "_Read", where: str) -> tuple[Any, ...]:
+        """A list of anything else."""
+        return tuple([read(self, where) for _ in range(self._read_count(where))])
+
+    def read_scalars(self, expected: type, where: str) -> tuple[Any, ...]:
+        """A list of numbers, texts or bytes: read first and then checked all at once."""
+        unpack = self._unpacker.unpack
+        values = [unpack() for _ in range(self._read_count(where))]
+        is_uniform = set(map(type, values)) <= {expected}
+        if expected is int and is_uniform and values:
+            values_to_check = [min(values), max(values)]
+        else:
+            values_to_check = [] if is_uniform and expected in _ANY_VALUE else values
+        for each in values_to_check:
+            _scalar(each, expected, where)
+        return tuple(values)
+
+    def read_optional(self, read: "_Read", where: str) -> Any:
+        """A value or None."""
+        return self._unpacker.unpack() if self._is_nothing() else read(self, where)
+
+    def read_fields(self, kind: type, where: str) -> Any:
+        """A data class."""
+        otherwise = f"{where}: expected the fields {list(_schema(kind))}"
+        return self._fields(kind, self._open(self._unpacker.read_map_header, otherwise), where)
+
+    def read_scalar(self, expected: type, where: str) -> Any:
+        """A number, a text or bytes."""
+        return _scalar(self._unpacker.unpack(), expected, where)
 
     def _is_nothing(self) -> bool:
         """Whether the next value is None."""
         return self._data[self._unpacker.tell() :][:1] == _NOTHING
+
+
+_Read = Callable[[_Reader, str], Any]
+"""Reads one value at the reader's place; the text says where that is."""
+
+
+@functools.cache
+def _readers(kind: type) -> tuple[tuple[str, _Read], ...]:
+    """How each field of a data class is read: worked out once for each class."""
+    return tuple((name, _reader_of(hint)) for name, hint in _schema(kind).items())
+
+
+def _reader_of(hint: Any) -> _Read:
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        if _scalar_type(inner) in _SCALARS:
+            kind = _scalar_type(inner)
+            return lambda reader, where: reader.read_scalars(kind, where)
+        read_inner = _reader_of(inner)
+        return lambda reader, where: reader.read_list(read_inner, where)
+    if typing.get_origin(hint) is types.UnionType:
+        read_some = _reader_of(_without_none(hint))
+        return lambda reader, where: reader.read_optional(read_some, where)
+    if dataclasses.is_dataclass(hint):
+        fields_of = typing.cast(type, hint)
+        return lambda reader, where: reader.read_fields(fields_of, where)
+    scalar = _scalar_type(hint)
+    return lambda reader, where: reader.read_scalar(scalar, where)
 
 
 def _without_none(hint: Any) -> Any:

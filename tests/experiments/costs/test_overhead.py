@@ -10,7 +10,7 @@ from dppp.experiments.costs.whole_federation import run_federation
 from dppp.paillier.dealer import deal_from_primes
 from dppp.paillier.encryption import add
 from dppp.paillier.keys import Decryption
-from dppp.protocol.messages import BallotList, BatchRequest, CertifiedList
+from dppp.protocol.messages import BallotList, BallotRequest, CertifiedList
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_a_teachers_bytes_are_those_of_every_round():
     """A ballot, an endorsement and shares go out; a request and two lists come in."""
     run = run_federation(teachers=4, classes=2, labels=3, modulus_bits=1024, s=1)
     rounds = run.meter.rounds
-    assert list(rounds) == [BatchRequest.KIND, BallotList.KIND, CertifiedList.KIND]
+    assert list(rounds) == [BallotRequest.KIND, BallotList.KIND, CertifiedList.KIND]
     assert [len(each.asked_bytes) for each in rounds.values()] == [4, 3, 3], "N, then t"
     assert [len(each.answer_bytes) for each in rounds.values()] == [4, 3, 3]
     assert 0 < run.meter.teachers_cpu_seconds < run.cpu_seconds

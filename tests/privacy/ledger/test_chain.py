@@ -1,16 +1,19 @@
 """The chain: a changed, missing, added or reordered entry is found and named."""
 
+import contextlib
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.privacy.ledger.ledgers import TEACHER, fill, make_id
+from tests.privacy.ledger.ledgers import TEACHER, answer, fill, make_id, make_ids
 
-from dppp.errors import LedgerDamaged, LedgerRolledBack
+from dppp.errors import LedgerDamaged, LedgerRolledBack, QueryReused
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head, chain_record, entry_hash
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import (
+    Charge,
     Digest,
     EndorsedList,
     GivenAnswer,
@@ -145,6 +148,57 @@ def test_a_store_that_goes_back_while_open_is_noticed() -> None:
         store._entries[:] = kept
         with pytest.raises(LedgerRolledBack, match="while in use"):
             ledger.find_ballot(make_id("batch", "a"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: replace(entry, payload=flip(entry.payload, 7)),
+        lambda entry: replace(entry, hash=flip(entry.hash, 7)),
+    ],
+)
+def test_an_own_entry_that_changes_before_it_is_read_back_is_noticed(
+    change: Callable[[Entry], Entry],
+) -> None:
+    store = MemoryStore()
+    ledger = Ledger.create(store, teacher=TEACHER)
+    fill(ledger)
+    last = store._entries[-1]
+    store._entries[-1] = change(last)
+    with pytest.raises(LedgerDamaged, match=f"entry {last.index} "):
+        ledger.find_ballot(make_id("batch", "a"))
+
+
+def test_an_own_entry_that_was_not_kept_is_not_believed() -> None:
+    store = stored(ENTRIES, CONTENTS)
+    ledger = Ledger.open(store)
+    with contextlib.suppress(OSError), ledger._turn() as turn:
+        turn.append_once(charge_of("c"), b"ballot of c")
+        raise OSError("disk full")
+    assert ledger.find_ballot(make_id("batch", "c")) is None
+    assert answer(ledger, "c", ballot=b"another ballot of c") == b"another ballot of c"
+    assert ledger.find_ballot(make_id("batch", "c")) == b"another ballot of c"
+
+
+def charge_of(batch: str) -> Charge:
+    return Charge(
+        task_id=make_id("task", "first"),
+        batch_id=make_id("batch", batch),
+        query_ids=tuple(make_ids(batch, 3)),
+        ballot=Digest.of(f"ballot of {batch}".encode()),
+    )
+
+
+def test_queries_found_fresh_are_refused_once_another_process_has_used_them() -> None:
+    store = MemoryStore()
+    ledger = Ledger.create(store, teacher=TEACHER)
+    fill(ledger, queries=20)
+    other = Ledger.open(store)
+    query_ids = tuple(make_ids("c", 3))
+    ledger.check_can_answer(make_id("task", "first"), make_id("batch", "d"), query_ids)
+    answer(other, "c")
+    with pytest.raises(QueryReused, match="is part of batch"):
+        ledger.record_ballot(make_id("task", "first"), make_id("batch", "d"), query_ids, b"ballot")
 
 
 def test_records_survive_their_encoding() -> None:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.privacy.ledger.ledgers import TEACHER, make_id
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.privacy.ledger.ledgers import TEACHER, make_id, make_ids
 
 from dppp.errors import InputError, LedgerDamaged
 from dppp.privacy.ledger.budget import Budget
@@ -13,6 +15,8 @@ from dppp.privacy.ledger.chain import BEGINNING, Entry, Head, entry_hash
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.records import (
     Cap,
+    Charge,
+    Digest,
     LedgerStart,
     ReservedTask,
     canonical_json,
@@ -148,3 +152,37 @@ def test_a_chain_that_breaks_the_rules_is_damaged_though_its_hashes_are_right(
 ) -> None:
     with pytest.raises(LedgerDamaged, match=reason):
         Ledger.open(ledger_of(*records))
+
+
+@given(st.lists(st.binary(min_size=1, max_size=64), min_size=1, max_size=40))
+@example([bytes(32), bytes(range(32)), b"\xff" * 32])
+def test_a_charge_is_written_as_json_would_write_it(query_ids: list[bytes]) -> None:
+    charge = Charge(
+        task_id=make_id("task"),
+        batch_id=make_id("batch"),
+        query_ids=tuple(query_ids),
+        ballot=Digest.of(b"ballot"),
+    )
+    kind, payload = encode_record(charge)
+    expected = {
+        "task_id": charge.task_id.hex(),
+        "batch_id": charge.batch_id.hex(),
+        "query_ids": [each.hex() for each in query_ids],
+        "ballot": {"size": 6, "sha256": charge.ballot.sha256.hex()},
+    }
+    assert (kind, payload) == ("charge", canonical_json(expected))
+    assert decode_record(kind, payload) == charge
+
+
+@pytest.mark.parametrize("wrong", [b"", bytes(65), "00", None, 7])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_wrong_query_id_among_many_is_refused(wrong: Any, place: int) -> None:
+    query_ids: list[Any] = make_ids("batch", 2)
+    query_ids.insert(place, wrong)
+    with pytest.raises(InputError, match="query id must be 1 to 64 bytes"):
+        Charge(
+            task_id=make_id("task"),
+            batch_id=make_id("batch"),
+            query_ids=tuple(query_ids),
+            ballot=Digest.of(b"ballot"),
+        )

@@ -45,11 +45,23 @@ class ByHand:
         self.roster = roster or federation.take_keys()
         self.attempt = attempt
         self.request = federation.request(seed=seed)
-        asked = federation.cast_request(
-            self.roster, attempt=attempt, withdrawals=withdrawals, request=self.request
-        )
         self.voters = tuple(voters or federation.setting.everybody)
-        self.ballots = {each: decode(self.ask(each, asked), MaskedBallot) for each in self.voters}
+        self.ballots = {
+            each: decode(
+                self.ask(
+                    each,
+                    federation.cast_request(
+                        self.roster,
+                        attempt=attempt,
+                        withdrawals=withdrawals,
+                        request=self.request,
+                        teacher=each,
+                    ),
+                ),
+                MaskedBallot,
+            )
+            for each in self.voters
+        }
         self.endorsements: dict[int, Endorsement] = {}
 
     @property

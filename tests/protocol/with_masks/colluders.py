@@ -22,7 +22,7 @@ from dppp.masks.parameters import FIELD
 from dppp.masks.sealing import Purpose
 from dppp.masks.sharing import draw_elements, elements_to_bytes
 from dppp.protocol.cryptosystem import AboutList, Asked
-from dppp.protocol.messages import BatchId, Endorsement
+from dppp.protocol.messages import Endorsement
 from dppp.protocol.signing import Signer, sign
 from dppp.protocol.wire import decode, encode, kind_of
 from dppp.protocol.with_masks.keys import RosterKeys
@@ -37,7 +37,7 @@ from dppp.protocol.with_masks.messages import (
     ShownRows,
 )
 from dppp.protocol.with_masks.teacher import MaskSide
-from dppp.randomness import KeyStream, system_randomness
+from dppp.randomness import KeyStream, RandomSource, system_randomness
 
 Rows = NDArray[np.uint16]
 ChangeRows = Callable[[Rows], Rows]
@@ -93,18 +93,19 @@ def deal_badly(
     break_seals: Sequence[tuple[int, Purpose]] = (),
     break_check_block: bool = False,
     note_root: Callable[[bytes], None] = lambda _: None,
+    randomness: RandomSource = system_randomness,
 ) -> Callable[[MaskSide], None]:
     """A dealer that deals other rows, seals that do not open, or a block that hides no secret."""
 
     def change(side: MaskSide) -> None:
         def prepare(roster: RosterKeys) -> Preparation:
             parameters, keys = side._parameters, roster.as_dealer()
-            salt = system_randomness(SALT_BYTES)
+            salt = randomness(SALT_BYTES)
             note_root(root_of(keys.own_key, salt))
             dealing = expand_root(parameters, keys.epoch, root_of(keys.own_key, salt))
             if break_check_block:
                 dealing = replace(dealing, check_block=_shifted(side, dealing.check_block))
-            stream = KeyStream(system_randomness(32))
+            stream = KeyStream(randomness(32))
             elements = draw_elements(SEED_ELEMENTS, stream)
             seed = elements_to_bytes(elements)
             dealt = sharing_of(parameters).deal(_centred(elements), stream)
@@ -118,8 +119,8 @@ def deal_badly(
 
         honest_cast = side.cast
 
-        def cast(asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
-            ballot = decode(honest_cast(asked, batch, entries), MaskedBallot)
+        def cast(asked: Asked, entries: NDArray[np.int64]) -> bytes:
+            ballot = decode(honest_cast(asked, entries), MaskedBallot)
             roster = side._ring.roster(ballot.roster_hash)
             for recipient, purpose in break_seals:
                 if recipient not in roster.members:

@@ -12,8 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
-from tests.small_federation import kept_certificate, seeded
+from tests.small_federation import (
+    asked_of,
+    kept_certificate,
+    seal_table,
+    seeded,
+    teacher_entries,
+)
 
 from dppp.errors import DpppError
 from dppp.privacy.ledger.agreement import Agreement
@@ -23,12 +30,11 @@ from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.cryptosystem import Asked
 from dppp.protocol.events import Abort, Aborted, Event, Output, Redone, Released, TeacherBlamed
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchId, BatchRequest, Query
+from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import ballots_offset
 from dppp.protocol.signing import Signer, sign, signer_of
-from dppp.protocol.task import Task, TeacherEntry, agree
+from dppp.protocol.task import Task, agree
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import encode, kind_of
 from dppp.protocol.with_masks.keys import MemoryEpochSecrets
@@ -53,6 +59,7 @@ class Setting:
 
     task: Task
     signing_keys: tuple[Ed25519PrivateKey, ...] = field(repr=False)
+    row_keys: tuple[X25519PrivateKey, ...] = field(repr=False)
     aggregator_key: Ed25519PrivateKey = field(repr=False)
 
     @property
@@ -80,6 +87,7 @@ def set_up(
     *signing_keys, aggregator_key = (
         Ed25519PrivateKey.from_private_bytes(source.randbytes(32)) for _ in range(teachers + 1)
     )
+    row_keys = [X25519PrivateKey.from_private_bytes(source.randbytes(32)) for _ in signing_keys]
     certificate = kept_certificate(
         "skellam",
         epsilon=8,
@@ -95,16 +103,18 @@ def set_up(
         data_id="data",
         class_names=CLASSES,
         features=["weight"],
-        teachers=[
-            TeacherEntry(name=f"teacher {index}", signing_key=_public_half(each))
-            for index, each in enumerate(signing_keys, start=1)
-        ],
+        teachers=teacher_entries(signing_keys, row_keys),
         aggregator_key=_public_half(aggregator_key),
         certificate=certificate,
         labels_per_batch=2,
         epoch_seconds=epoch_seconds,
     )
-    return Setting(task=task, signing_keys=tuple(signing_keys), aggregator_key=aggregator_key)
+    return Setting(
+        task=task,
+        signing_keys=tuple(signing_keys),
+        row_keys=tuple(row_keys),
+        aggregator_key=aggregator_key,
+    )
 
 
 @dataclass(kw_only=True)
@@ -158,6 +168,7 @@ class Federation:
             task=self.task,
             keys=MaskKeys(secrets=home.secrets),
             signer=self.setting.signer(index),
+            row_key=self.setting.row_keys[index - 1],
             ledger=Ledger.open(home.store),
             predict=lambda rows: [index % 2] * len(rows),
         )
@@ -188,23 +199,18 @@ class Federation:
     def _watch_entries(self, index: int, side: MaskSide) -> None:
         honest_cast = side.cast
 
-        def cast(asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
-            self.entries[index, batch, asked.attempt] = entries
-            return honest_cast(asked, batch, entries)
+        def cast(asked: Asked, entries: NDArray[np.int64]) -> bytes:
+            self.entries[index, asked.request.batch_id, asked.attempt] = entries
+            return honest_cast(asked, entries)
 
         side.cast = cast  # type: ignore[method-assign]
 
     # The channel.
 
     def request(self, *, queries: int = 2, seed: object = 0, deadline: int = 900) -> BatchRequest:
-        source = seeded("queries", seed)
+        rows = [[float(n)] for n in range(queries)]
         return BatchRequest(
-            task_id=self.task.task_id,
-            deadline=BEGIN + deadline,
-            queries=tuple(
-                Query(nonce=source.randbytes(NONCE_BYTES), input=each)
-                for each in encode_inputs([[float(n)] for n in range(queries)], 1)
-            ),
+            deadline=BEGIN + deadline, queries=seal_table(self.task, rows, seed=seed)
         )
 
     def start(self, request: BatchRequest) -> Output:
@@ -327,12 +333,15 @@ class Federation:
         attempt: int = 1,
         withdrawals: Sequence[bytes] = (),
         request: BatchRequest | None = None,
+        teacher: int = 1,
     ) -> bytes:
-        inner = sign(request or self.request(), self.setting.aggregator_signer)
+        """What the aggregator sends this teacher."""
+        asked = request or self.request()
         return self.sign(
             CastRequest(
                 task_id=self.task.task_id,
-                request=encode(inner),
+                batch_id=asked.batch_id,
+                request=asked_of(asked, teacher, self.setting.aggregator_signer),
                 attempt=attempt,
                 epoch=roster.epoch,
                 roster_hash=roster.hash,

@@ -44,6 +44,8 @@ from dppp.protocol.with_masks.messages import (
 )
 from dppp.protocol.with_masks.teacher import MaskSide
 
+pytestmark = pytest.mark.attack
+
 CULPRIT, VICTIM = 2, 4
 TRUSTS = [(5, 1, 1), (7, 1, 1), (9, 1, 1)]
 

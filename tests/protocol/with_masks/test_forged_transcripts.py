@@ -22,6 +22,8 @@ from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_masks.messages import MaskedBallot, Roster, votes_seed
 from dppp.protocol.with_masks.verification import MaskedRun, list_hash_of, write_sums
 
+pytestmark = pytest.mark.attack
+
 COLLUDER = 2
 
 
@@ -226,7 +228,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "other counts": (lambda r: replace(r.receipt, answers=r.receipt.answers[::-1]), "labels"),
     "other queries": (
-        lambda r: replace(r.receipt, queries=r.receipt.queries[::-1]),
+        lambda r: replace(r.receipt, query_ids=swapped(r.receipt.query_ids, 32)),
         "endorsements",
     ),
 }

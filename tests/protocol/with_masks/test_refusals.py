@@ -49,6 +49,8 @@ from dppp.protocol.with_masks.messages import (
     WithdrawalRequest,
 )
 
+pytestmark = pytest.mark.attack
+
 T = 4  # of five teachers with one colluder
 ONE = 1
 

@@ -25,7 +25,10 @@ LIAR = 5
 
 @dataclass
 class Channel:
-    """Carries messages, and spoils the ballots of one teacher with its own signature."""
+    """Carries messages; one teacher signs that its ballots are of another roster than all others'.
+
+    Another body under a good header would not be its fault: whoever carries it may change that.
+    """
 
     parties: Parties
     is_lying: bool = True
@@ -41,7 +44,7 @@ class Channel:
             return data
         side = self.parties.teachers[LIAR]._side
         assert isinstance(side, MaskSide)
-        ballot = replace(decode(data, MaskedBallot), check_block=b"short")
+        ballot = replace(decode(data, MaskedBallot), roster_hash=bytes(32))
         return encode(sign(ballot, side._desk.signer))
 
 

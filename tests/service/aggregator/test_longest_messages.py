@@ -38,7 +38,11 @@ def task_of(teachers: int, queries: int = 100) -> Task:
         class_names=[f"class {number}" for number in range(10)],
         features=["first"],
         teachers=[
-            TeacherEntry(name=f"teacher {index}", signing_key=index.to_bytes(32, "big"))
+            TeacherEntry(
+                name=f"teacher {index}",
+                signing_key=index.to_bytes(32, "big"),
+                row_key=(index + 1).to_bytes(32, "little"),
+            )
             for index in range(1, teachers + 1)
         ],
         aggregator_key=bytes(32),

@@ -2,17 +2,16 @@
 
 import asyncio
 import contextlib
-import secrets
 import time
 
 import pytest
 from tests.protocol.small import small
+from tests.small_federation import seal_table
 
 from dppp.errors import Busy
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import NONCE_BYTES, BatchRequest, Query
+from dppp.protocol.messages import BatchRequest
 from dppp.protocol.receipt import Receipt
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.inbox import MOST_BYTES, MOST_MESSAGES, Inbox
@@ -78,14 +77,9 @@ def test_a_teacher_who_floods_does_not_keep_a_batch_from_being_released() -> Non
         async with runner:
             flooding = asyncio.create_task(flood())
             await asyncio.sleep(0.5)
-            queries = tuple(
-                Query(nonce=secrets.token_bytes(NONCE_BYTES), input=each)
-                for each in encode_inputs([[1.0, 2.0]], 2)
-            )
+            queries = seal_table(parties.task, [[1.0, 2.0]])
             deadline = int(time.time()) + 20
-            batch = await runner.submit(
-                BatchRequest(task_id=parties.task.task_id, deadline=deadline, queries=queries)
-            )
+            batch = await runner.submit(BatchRequest(deadline=deadline, queries=queries))
             outcome: object = None
             while outcome is None:
                 outcome = await runner.ask(Aggregator.outcome, batch)

@@ -104,7 +104,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda here, there: here["teachers"][0].update(
             signing_key=there["teachers"][0]["signing_key"]
         ),
-        "different teachers or signing keys",
+        "different teachers or keys of theirs",
     ),
     "a sealing key of 31 bytes": (
         lambda here, _: here["teachers"][0].update(sealing_key=to_text(bytes(31))),
@@ -112,7 +112,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a sealing key twice": (
         lambda here, _: here["teachers"][0].update(sealing_key=here["teachers"][1]["sealing_key"]),
-        "same sealing key",
+        "different teachers or keys of theirs",
     ),
     "another's nkey": (
         lambda here, there: here["teachers"][0].update(nkey=there["teachers"][0]["nkey"]),

@@ -113,7 +113,11 @@ def test_a_share_that_would_be_sealed_to_another_key_is_refused(fresh: Ceremony)
     """The coordinator put a sealing key of its own beside the name of a teacher."""
     key = X25519PrivateKey.generate().public_key().public_bytes_raw()
     first, *others = fresh.federation.teachers
-    changed = replace(fresh.federation, teachers=(replace(first, sealing_key=key), *others))
+    entry, *entries = fresh.federation.task.teachers
+    task = replace(fresh.federation.task, teachers=(replace(entry, row_key=key), *entries))
+    changed = replace(
+        fresh.federation, task=task, teachers=(replace(first, sealing_key=key), *others)
+    )
     before = files(fresh.home(TEACHERS[0]))
     with pytest.raises(
         FederationError, match="another sealing key of this teacher than this home's"

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
-from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, small
+from tests.protocol.small import CLASS_NAMES, FEATURES, certificate, first_feature, small
 from tests.service.gateway.served import serve
 from tests.small_federation import cast_each_vote
 
 from dppp.errors import InputError
-from dppp.federation import Parties
+from dppp.federation import Parties, create_federation
+from dppp.privacy.noise import Noise, pmf_of
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.messages import MOST_QUERIES, Ballot
 from dppp.protocol.receipt import verify_receipt
@@ -110,6 +112,44 @@ def test_every_querier_gets_a_receipt_that_verifies_and_holds_no_ballot(served: 
         assert decode(ballot, Ballot).ciphertexts not in receipt
 
 
+def test_every_label_says_how_often_noise_alone_gives_its_lead(served: Served) -> None:
+    client = served.client()
+    state = ask(client, [[0.0, 2.0], [1.0, 6.0], [2.0, 1.0]])
+    noise = certificate().noise.of_teachers(len(served.parties.teachers))
+    for label in client.get(f"/api/batches/{state['id']}/labels").json()["labels"]:
+        first, second = sorted(label["counts"])[-1:-3:-1]
+        assert label["lead_by_noise"] == pytest.approx(two_sided(noise, first - second))
+
+
+def test_a_teacher_of_several_votes_changes_the_lead_and_not_what_noise_explains() -> None:
+    parties = create_federation(
+        name="unequal",
+        class_names=CLASS_NAMES,
+        features=FEATURES,
+        certificate=certificate(),
+        models=[[first_feature] * votes for votes in (1, 4, 1, 2, 1)],
+    )
+    with serve_embedded(parties=parties) as served:
+        client = served.client()
+        state = ask(client, [[1.0, float(place)] for place in range(20)])
+        found = client.get(f"/api/batches/{state['id']}/labels").json()["labels"]
+    noise = certificate().noise.of_teachers(5)
+    for label in found:
+        first, second = sorted(label["counts"])[-1:-3:-1]
+        assert label["lead_by_noise"] == pytest.approx(two_sided(noise, first - second))
+        assert not label["flagged"]
+    assert sum(each["counts"][1] for each in found) / len(found) > 5
+
+
+def two_sided(noise: Noise, lead: int) -> float:
+    """How often the difference of two draws is at least this large, by convolution."""
+    masses = pmf_of(noise).masses
+    differences = np.convolve(masses, masses[::-1])
+    middle = len(masses) - 1
+    ahead = float(differences[middle + lead :].sum())
+    return 1.0 if lead == 0 else 2 * ahead
+
+
 def test_counts_that_votes_and_noise_hardly_give_are_flagged_and_counted() -> None:
     """Two teachers with their real keys, who cast twenty votes each where they have one."""
     parties = small()
@@ -195,8 +235,8 @@ BAD = {
     "no rows": ({"rows": []}, 422, "rows"),
     "neither rows nor records": ({}, 422, "either rows or records"),
     "both": ({"rows": [[1, 1]], "records": [{"first": 1, "second": 1}]}, 422, "either"),
-    "too narrow": ({"rows": [[1.0]]}, 422, "row 0 has 1 numbers"),
-    "ragged": ({"rows": [[1.0, 1.0], [1.0]]}, 422, "row 1 has 1 numbers"),
+    "too narrow": ({"rows": [[1.0]]}, 422, "row 0 has 1 values"),
+    "ragged": ({"rows": [[1.0, 1.0], [1.0]]}, 422, "row 1 has 1 values"),
     "text": ({"rows": [["a", "b"]]}, 422, "number"),
     "null": ({"rows": [[None, 1.0]]}, 422, "number"),
     "unknown feature": ({"records": [{"first": 1, "second": 1, "third": 1}]}, 422, "'third'"),

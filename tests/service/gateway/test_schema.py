@@ -25,11 +25,13 @@ STREAMS = {("GET", "/api/events"), ("GET", "/api/batches/{batch}/events")}
 OPERATIONS = (
     ("GET", "/health"),
     ("GET", "/api/task"),
+    ("GET", "/api/task/terms"),
     ("GET", "/api/budget"),
     ("GET", "/api/rights"),
     ("GET", "/api/teachers"),
     ("GET", "/api/plan"),
     ("GET", "/api/examples"),
+    ("POST", "/api/released"),
     ("POST", "/api/batches"),
     ("GET", "/api/batches"),
     ("GET", "/api/batches/{batch}"),
@@ -38,7 +40,11 @@ OPERATIONS = (
     ("GET", "/api/batches/{batch}/transcript"),
     ("GET", "/api/batches/{batch}/verification"),
 )
-MORE_THAN_A_SCHEMA = {("POST", "/api/batches"), ("GET", "/api/plan")}
+MORE_THAN_A_SCHEMA = {
+    ("POST", "/api/released"),
+    ("POST", "/api/batches"),
+    ("GET", "/api/plan"),
+}
 """Whether a row has the task's features, or N, C and D agree, no schema can say: 422 is right."""
 EXAMPLES = 30
 

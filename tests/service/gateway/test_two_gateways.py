@@ -116,8 +116,8 @@ def test_whose_batch_it_is_both_know_also_before_they_counted() -> None:
             batch = BatchId(bytes.fromhex(shown))
             assert (await first.owner_of(batch), await second.owner_of(batch)) == ("a", "a")
             await finish(first, job)
-            free = await first.submit("b", rows(1), key="free", fresh=False)
-            assert (await first.state("b", free)).batch is None
+            free = await first.submit("a", rows(1), key="free", fresh=False)
+            assert (await first.state("a", free)).batch is None
             assert await first.owner_of(batch) == "a"
             assert await second.owner_of(BatchId(bytes(32))) is None
 
@@ -160,9 +160,8 @@ def test_a_job_that_another_gateway_was_slow_to_commit_is_counted_and_none_twice
 def job_of(querier: str, *, charged: int) -> Job:
     return Job(
         querier=querier,
-        digests=tuple(place.to_bytes(32, "big") for place in range(charged)),
+        query_ids=b"".join(place.to_bytes(32, "big") for place in range(charged)),
         positions=tuple(range(charged)),
-        nonces=(bytes(16),) * charged,
         deadline=1,
         batch=BatchId(bytes(32)),
     )

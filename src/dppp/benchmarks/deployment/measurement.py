@@ -1,12 +1,14 @@
 """What a real deployment costs: broker with TLS, aggregator and teachers in processes of their own.
 
-Set against the same batches with every role in one process (bare crypto) and against messages of
-the same lengths through the same broker with nobody computing (bare broker), all in one run.
+Under one cryptosystem or under both, one after the other. Each is set against the same batches with
+every role in one process (bare crypto) and against messages of the same lengths through the same
+broker with nobody computing (bare broker), all in one run.
 """
 
 import os
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,7 @@ class Load:
     """What is asked of how many teachers: batches of one query, then one batch of many.
 
     `alone` of the single ones are sent one after the other, for their latency; the others with
-    `at_once` under way together, for their throughput.
+    `at_once` under way together, for their throughput. `modulus_bits` and `s` are paillier's.
     """
 
     teachers: int = 20
@@ -62,14 +64,34 @@ class Load:
     labels: int = 10_000
 
 
-def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
+def compare_deployments(
+    folder: Path, load: Load, cryptosystems: Sequence[str]
+) -> dict[str, object]:
+    """A federation under each of these cryptosystems in turn, with the ratios of the two."""
+    found = {each: _measure(folder / each, load, each) for each in cryptosystems}
+    result: dict[str, object] = {"load": asdict(load), **found}
+    if {"masks", "paillier"} <= set(found):
+        result["masks_over_paillier"] = _over(found["masks"], found["paillier"])
+    return result
+
+
+def _over(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
+    """How the same figures of two deployments compare."""
+    figures = {
+        "single_cpu": ("alone", "cpu_ms_per_label"),
+        "single_latency": ("alone", "latency_p50_seconds"),
+        "singles_together_labels_per_second": ("together_second_half", "labels_per_second"),
+        "large_cpu": ("large", "cpu_ms_per_label"),
+        "large_labels_per_second": ("large", "labels_per_second"),
+    }
+    return {
+        name: ours[part][figure] / theirs[part][figure] for name, (part, figure) in figures.items()
+    }
+
+
+def _measure(folder: Path, load: Load, cryptosystem: str) -> dict[str, Any]:
     """Run a federation in a new folder, stop it, and say what it took."""
-    key = deal(
-        teachers=load.teachers,
-        threshold=Trust.with_defaults(load.teachers).threshold,
-        modulus_bits=load.modulus_bits,
-        s=load.s,
-    )
+    key = None if cryptosystem == "masks" else _deal(load)
     local = _make(folder, load, key)
     parties = _create_here(local, load, key)
     try:
@@ -87,7 +109,6 @@ def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
     finally:
         stop_all(local.folder)
     return {
-        "load": asdict(load),
         "start_seconds": start_seconds,
         **running,
         "bare_crypto": {name: asdict(each) for name, each in bare.items()},
@@ -96,7 +117,16 @@ def measure_deployment(folder: Path, load: Load) -> dict[str, object]:
     }
 
 
-def _make(folder: Path, load: Load, key: DealtKey) -> LocalFederation:
+def _deal(load: Load) -> DealtKey:
+    return deal(
+        teachers=load.teachers,
+        threshold=Trust.with_defaults(load.teachers).threshold,
+        modulus_bits=load.modulus_bits,
+        s=load.s,
+    )
+
+
+def _make(folder: Path, load: Load, key: DealtKey | None) -> LocalFederation:
     broker_port, gateway_port = free_ports(2)
     terms = Terms(
         name="benchmark",
@@ -107,9 +137,9 @@ def _make(folder: Path, load: Load, key: DealtKey) -> LocalFederation:
         delta=1e-5,
         queries=_WARMING_UP + load.singles + load.labels,
         noise="skellam",
-        cryptosystem="paillier",
-        modulus_bits=load.modulus_bits,
-        s=load.s,
+        cryptosystem="masks" if key is None else "paillier",
+        modulus_bits=None if key is None else load.modulus_bits,
+        s=None if key is None else load.s,
     )
     return make_local(
         folder,
@@ -127,7 +157,7 @@ def _model(classes: int) -> GaussianNB:
     return GaussianNB().fit(rows, [f"class {int(row[0])}" for row in rows])
 
 
-def _create_here(local: LocalFederation, load: Load, key: DealtKey) -> Parties:
+def _create_here(local: LocalFederation, load: Load, key: DealtKey | None) -> Parties:
     """The same terms, key and noise in this process."""
     task = read_federation(local.aggregator_config.with_name("federation.json"), None).task
     predict = as_predict(_model(load.classes), task.class_names)
@@ -144,6 +174,7 @@ def _create_here(local: LocalFederation, load: Load, key: DealtKey) -> Parties:
 def _bare_singles(parties: Parties, load: Load) -> BareBatch:
     """The mean of several batches of one query, as far as the task allows."""
     batches = min(_BARE_SINGLES, load.singles)
+    measure_bare(parties, [[0.0, -1.0]])  # under masks the first one exchanges keys
     measured = [measure_bare(parties, [[0.0, float(each)]]) for each in range(batches)]
     first = measured[0]
     return BareBatch(

@@ -92,7 +92,7 @@ class Querier:
         return seconds
 
 
-def _is_best(*, label: str, counts: list[int], flagged: bool) -> bool:
+def _is_best(*, label: str, counts: list[int], flagged: bool, **_: object) -> bool:
     return counts[int(label.removeprefix("class "))] == max(counts) and not flagged
 
 

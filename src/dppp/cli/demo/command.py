@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from dppp.cli.demo import log
 from dppp.cli.demo.web import serve_demo
@@ -101,7 +102,7 @@ def demo(
         draw_story(
             story.accuracies, story.on_average, story.batches, story.certificate.promise, picture
         )
-        console.print(f"Accuracy and spent budget are drawn in [bold]{picture}[/].")
+        console.print(f"Accuracy and spent budget are drawn in [bold]{escape(str(picture))}[/].")
     log.tell_what_next(console, story.ledger, story.transcripts, _activation())
     emit(_to_json(story, picture), as_json=as_json, show=lambda _: None)
 

@@ -56,6 +56,11 @@ class StoredVotes:
         """Of the teachers by themselves, on average."""
         return float((self.votes == self.truth).mean())
 
+    @property
+    def silent(self) -> float:
+        """The part of the votes that are all zeros."""
+        return float((self.votes == NO_VOTE).mean())
+
     def slice(self, records: int) -> "StoredVotes":
         """The first `records` records."""
         return StoredVotes(

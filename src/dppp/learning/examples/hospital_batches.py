@@ -13,7 +13,7 @@ from dppp.errors import BatchAborted, BudgetExceeded
 from dppp.federation import Deliver, Federation, OnMessage, Parties, Reply, in_process
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.events import Send
-from dppp.protocol.messages import Ballot, BallotList, BatchRequest
+from dppp.protocol.messages import Ballot, BallotList, BallotRequest
 from dppp.protocol.release import Release
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, kind_of
@@ -32,7 +32,7 @@ class Failure:
         if send.teacher != self.hospital:
             return False
         if batch == self.batch and self.is_after_ballot:
-            return kind_of(send.data) != BatchRequest.KIND
+            return kind_of(send.data) != BallotRequest.KIND
         return batch >= self.batch
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils import check_random_state
 
-from dppp.learning.estimator import train_teacher
 from dppp.learning.examples.local_models import hold_out_and_deal, table_model
+from dppp.learning.shards import train_model
 from dppp.learning.votes import count_votes
 from dppp.learning.win_probability import Race, accuracy_of, accuracy_without_noise
 from dppp.privacy.noise import Noise
@@ -56,7 +56,7 @@ def open_hospitals(count: int = 20, *, held_out: int = 114, seed: int = 0) -> Ho
 
 
 def _train(rows: NDArray[np.float64], diagnoses: NDArray[np.int64], seed: int) -> Any:
-    return train_teacher(table_model(), rows, diagnoses, seed)
+    return train_model(table_model(), rows, diagnoses, seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

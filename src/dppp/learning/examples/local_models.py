@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dppp.errors import InputError
 from dppp.learning.csv_records import Records
-from dppp.learning.estimator import train_teacher
+from dppp.learning.default_model import default_model
+from dppp.learning.frames import rows_as_lists, take
+from dppp.learning.shards import train_model
 
 _HELD_OUT = 0.2
 
@@ -44,19 +44,20 @@ def image_model() -> Any:
     return SVC(gamma=0.001, C=10)
 
 
-def table_model() -> Any:
-    """A fresh model for columns of any scale."""
-    return make_pipeline(StandardScaler(), SVC())
+def table_model(rows: Any = None) -> Any:
+    """A fresh model for columns of any scale, or for rows like these."""
+    return default_model(rows)
 
 
 def split_and_train(
-    records: Records, teachers: int, seed: int = 0, make_model: Callable[[], Any] = table_model
+    records: Records, teachers: int, seed: int = 0, make_model: Callable[[], Any] | None = None
 ) -> tuple[list[Any], NDArray[np.int64]]:
     """A model a teacher on its own records, and the places of the records that nobody got."""
-    order = np.random.default_rng(seed).permutation(len(records.rows))
+    order = np.random.default_rng(seed).permutation(len(records.labels))
     asked, shares = hold_out_and_deal(order, max(1, round(_HELD_OUT * len(order))), teachers)
+    make = make_model or (lambda: table_model(records.rows))
     models = [
-        train_teacher(make_model(), records.rows[share], records.labels[share], seed)
+        train_model(make(), take(records.rows, share), records.labels[share], seed)
         for share in shares
     ]
     return models, asked
@@ -80,6 +81,6 @@ def write_rows(path: Path, records: Records, places: NDArray[np.int64]) -> None:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(records.features)
-            writer.writerows(records.rows[places].tolist())
+            writer.writerows(rows_as_lists(records.rows, places.tolist()))
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -51,8 +51,7 @@ class BatchAccount:
 
     batch_id: bytes
     task_id: bytes
-    queries: int
-    queries_hash: bytes
+    query_ids: tuple[bytes, ...]
     ballot: Kept
     attempt: int = 1
     list_hash: bytes | None = None

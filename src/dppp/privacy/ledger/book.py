@@ -18,7 +18,6 @@ its charge are in batch.py.
 """
 
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Never
 
@@ -39,7 +38,6 @@ from dppp.errors import (
     WrongTeacher,
     message_of,
 )
-from dppp.hashing import hash_parts
 from dppp.privacy.ledger.batch import BatchAccount, Kept, short
 from dppp.privacy.ledger.budget import NOTHING, Budget
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
@@ -78,6 +76,15 @@ class TaskAccount:
         return self.task.queries - self.answered
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An entry that this process appended: after which head, and the record that it checked."""
+
+    previous: Head
+    entry: Entry
+    record: Record
+
+
 class Book:
     """The state of a ledger after the entries up to `head`."""
 
@@ -88,7 +95,9 @@ class Book:
         self.reserved: dict[str, Budget] = {}
         self.tasks: dict[bytes, TaskAccount] = {}
         self.batches: dict[bytes, BatchAccount] = {}
-        self._batch_of_query: dict[bytes, bytes] = {}
+        self._asked: set[bytes] = set()
+        self._written: Written | None = None
+        self._fresh: tuple[Head, tuple[bytes, ...]] | None = None
 
     def catch_up(self, transaction: Transaction) -> None:
         """Read what was appended since, by whomever; notice a past that changed."""
@@ -104,8 +113,23 @@ class Book:
         for entry in entries:
             self.apply(entry)
 
+    def remember(self, written: "Written") -> None:
+        """What this process just wrote, so that it need not be read and checked once more."""
+        self._written = written
+
     def apply(self, entry: Entry) -> Record:
         """Take in the next entry of the chain."""
+        written, self._written = self._written, None
+        if written is not None and (written.previous, written.entry) == (self.head, entry):
+            record = written.record
+        else:
+            record = self._read(entry)
+        self._take_in(record, entry.index)
+        self.head = entry.head
+        return record
+
+    def _read(self, entry: Entry) -> Record:
+        """The record of an entry, if it may follow."""
         if not entry.follows(self.head):
             damaged(self.head.index + 1, "does not follow from the entry before it")
         try:
@@ -115,8 +139,6 @@ class Book:
             damaged(entry.index, f"breaks the rules of a ledger ({message_of(error)})")
         if is_repeated:
             damaged(entry.index, "repeats an earlier entry")
-        self._take_in(record, entry.index)
-        self.head = entry.head
         return record
 
     def is_recorded(self, record: Record) -> bool:
@@ -142,7 +164,7 @@ class Book:
             self._require_queries_left(task_id, len(query_ids))
             self._require_fresh(query_ids)
             return False
-        if batch.task_id != task_id or batch.queries_hash != _hash_of(query_ids):
+        if batch.task_id != task_id or batch.query_ids != query_ids:
             raise BatchChanged(
                 f"batch {short(batch_id)} was answered before for another task or other queries",
                 hint="make the batch id anew, as the hash of its task and queries",
@@ -244,19 +266,23 @@ class Book:
             )
 
     def _require_fresh(self, query_ids: tuple[bytes, ...]) -> None:
+        if self._fresh is not None and self._fresh[0] == self.head and self._fresh[1] is query_ids:
+            return  # found so before the ballot was made, and nothing was written since
         if len(set(query_ids)) < len(query_ids):
             raise QueryReused(
                 "a query id occurs twice in the batch", hint="give each query its own"
             )
-        for query_id in query_ids:
-            known = self._batch_of_query.get(query_id)
-            if known is not None:
-                again = "send that batch again to get the stored answer, or "
-                raise QueryReused(
-                    f"query {short(query_id)} is part of batch {short(known)}",
-                    hint=f"{'' if self.batches[known].is_refunded else again}"
-                    "ask under a new query id at a new charge",
-                )
+        if not self._asked.isdisjoint(query_ids):
+            self._refuse_reused(next(each for each in query_ids if each in self._asked))
+        self._fresh = (self.head, query_ids)
+
+    def _refuse_reused(self, query_id: bytes) -> Never:
+        known = next(each for each in self.batches.values() if query_id in each.query_ids)
+        again = "" if known.is_refunded else "send that batch again to get the stored answer, or "
+        raise QueryReused(
+            f"query {short(query_id)} is part of batch {short(known.batch_id)}",
+            hint=f"{again}ask under a new query id at a new charge",
+        )
 
     def _take_in(self, record: Record, index: int) -> None:
         match record:
@@ -282,11 +308,11 @@ class Book:
         self.batches[charge.batch_id] = BatchAccount(
             batch_id=charge.batch_id,
             task_id=charge.task_id,
-            queries=len(charge.query_ids),
-            queries_hash=_hash_of(charge.query_ids),
+            query_ids=charge.query_ids,
             ballot=Kept(index=index, digest=charge.ballot),
         )
-        self._batch_of_query.update(dict.fromkeys(charge.query_ids, charge.batch_id))
+        self._asked.update(charge.query_ids)
+        self._fresh = None
 
     def _take_in_about_batch(self, record: BatchRecord, index: int) -> None:
         batch = self.batches[record.batch_id]
@@ -296,7 +322,7 @@ class Book:
             case Retry(attempt=2):  # a batch counts once, however often it is tried
                 account.redone += 1
             case Refund():
-                account.answered -= batch.queries  # its query ids stay used all the same
+                account.answered -= len(batch.query_ids)  # its query ids stay used all the same
                 account.refunded += 1
 
 
@@ -314,7 +340,3 @@ def damaged(index: int, how: str) -> Never:
             "head"
         ),
     )
-
-
-def _hash_of(query_ids: Iterable[bytes]) -> bytes:
-    return hash_parts("dppp ledger queries 1", query_ids)  # kept in memory, never stored

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from dppp.errors import InputError, LedgerRolledBack
 from dppp.privacy.ledger.batch import Kept
-from dppp.privacy.ledger.book import Book, damaged
+from dppp.privacy.ledger.book import Book, Written, damaged
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.chain import BEGINNING, Head, chain_record
 from dppp.privacy.ledger.records import (
@@ -316,6 +316,7 @@ class _Turn:
     def append(self, record: Record, content: bytes | None = None) -> None:
         entry = chain_record(self.head, record)
         self.transaction.append(entry, content)
+        self.book.remember(Written(previous=self.head, entry=entry, record=record))
         self.head = entry.head
 
     def read(self, kept: Kept | None) -> bytes:

@@ -8,7 +8,7 @@ that it has the bytes that it had when there was only one.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from dppp.privacy.ledger.budget import Budget
 from dppp.whole_numbers import keep_whole, require_whole
 
 FORMAT = 1
+_LONGEST_ID = 64
+_NO_QUERIES = b'"query_ids":[]'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +95,7 @@ class Charge:
         _require_id("batch id", self.batch_id)
         if not self.query_ids:
             raise InputError("a batch must hold at least one query")
-        for query_id in self.query_ids:
-            _require_id("query id", query_id)
+        _require_ids("query id", self.query_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,21 @@ def content_digest(record: Record) -> Digest | None:
 def encode_record(record: Record) -> tuple[str, bytes]:
     """Kind and payload."""
     kind, fields = _fields(record)
-    return kind, canonical_json(fields)
+    payload = canonical_json(fields)
+    if isinstance(record, Charge):
+        # Thousands of ids: the text that json would write, in a fifth of the time.
+        payload = payload.replace(_NO_QUERIES, b'"query_ids":' + _list_of_hex(record.query_ids), 1)
+    return kind, payload
+
+
+def _list_of_hex(values: Sequence[bytes]) -> bytes:
+    """The canonical JSON of a list of bytes."""
+    length = len(values[0])
+    if set(map(len, values)) == {length}:
+        joined = b"".join(values).hex(",", -length).replace(",", '","')
+    else:
+        joined = '","'.join([each.hex() for each in values])
+    return f'["{joined}"]'.encode("ascii")
 
 
 def _fields(record: Record) -> tuple[str, dict[str, object]]:
@@ -226,8 +241,8 @@ def _fields(record: Record) -> tuple[str, dict[str, object]]:
             return "reservation", {"data_id": record.data_id, "tasks": tasks, **budget}
         case Charge():
             ids = {"task_id": record.task_id.hex(), "batch_id": record.batch_id.hex()}
-            queries = [query_id.hex() for query_id in record.query_ids]
-            return "charge", {**ids, "query_ids": queries, "ballot": _digest(record.ballot)}
+            # The query ids themselves are put in when this is text.
+            return "charge", {**ids, "query_ids": [], "ballot": _digest(record.ballot)}
         case _:
             return _fields_about_batch(record)
 
@@ -375,6 +390,14 @@ def _require_evidence(value: object) -> None:
         raise InputError(f"evidence must be {HASH_BYTES} bytes (a hash), got {value!r}")
 
 
+def _require_ids(what: str, values: Sequence[object]) -> None:
+    """The same for many at once; the first that is wrong is named."""
+    lengths = set(map(len, values)) if set(map(type, values)) == {bytes} else {0}  # type: ignore[arg-type]
+    if not 0 < min(lengths) <= max(lengths) <= _LONGEST_ID:
+        for each in values:
+            _require_id(what, each)
+
+
 def _require_id(what: str, value: object) -> None:
-    if not isinstance(value, bytes) or not 0 < len(value) <= 64:
+    if not isinstance(value, bytes) or not 0 < len(value) <= _LONGEST_ID:
         raise InputError(f"{what} must be 1 to 64 bytes (a hash), got {value!r}")

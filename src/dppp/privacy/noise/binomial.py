@@ -1,12 +1,18 @@
 """Binomial noise: heads among fair tosses (Theorem 1 of the paper), closed under sums."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+import numpy as np
+
 from dppp.privacy.noise.formulas import FLOATS, Arithmetic, Number, pmf_by_ratios
-from dppp.privacy.pmf import Pmf
+from dppp.privacy.pmf import Floats, Pmf
 from dppp.whole_numbers import keep_whole
+
+_EXACT_IN_FLOATS = 2**53
+"""Whole numbers up to here are floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +81,12 @@ class Binomial:
         value = self.centre + reach
         return (self.total_tosses - value) / (value + 1)
 
-    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> list[Number]:
+    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> Sequence[Number] | Floats:
         """p(centre + k) / p(centre + k - 1) for k = 1 … reach."""
         start, tosses = self.centre, self.total_tosses
+        if arithmetic is FLOATS and tosses < _EXACT_IN_FLOATS:
+            values = np.arange(start, start + reach, dtype=np.float64)
+            return (tosses - values) / (values + 1)
         return [arithmetic.number(tosses - k) / (k + 1) for k in range(start, start + reach)]
 
     def pmf(self) -> Pmf:

@@ -15,8 +15,8 @@ from dppp.privacy.noise.formulas import (
     FLOATS,
     Arithmetic,
     Number,
+    keep_positive,
     pmf_by_ratios,
-    require_positive,
 )
 from dppp.privacy.pmf import Pmf
 from dppp.whole_numbers import keep_whole
@@ -46,7 +46,7 @@ class DiscreteGaussian:
     shares: int = 1
 
     def __post_init__(self) -> None:
-        require_positive("share_sigma", self.share_sigma)
+        keep_positive(self, "share_sigma")
         keep_whole(self, "shares")
 
     def report(self) -> dict[str, int | float]:

@@ -72,10 +72,12 @@ def noise_from_parameters(parameters: Mapping[str, object]) -> Noise:
     """The noise that `noise_to_parameters` wrote; refuses unknown names and wrong types."""
     given = dict(parameters)
     family = family_named(given.pop("noise", None))
-    expected = {field.name: field.type for field in fields(family)}
-    if set(given) != set(expected):
+    expected = sorted(field.name for field in fields(family))
+    if sorted(given) != expected:
         raise InputError(
-            f"{family.name} noise is described by {sorted(expected)}, got {sorted(given)}"
+            f"{family.name} noise is described by {', '.join(expected)}; got "
+            f"{', '.join(sorted(given)) or 'nothing'}",
+            hint="take the file as `dppp calibrate --json` writes it",
         )
     return family(**given)  # type: ignore[arg-type]
 
@@ -95,7 +97,11 @@ def noise_from_numbers(name: object, numbers: Sequence[float], shares: int) -> N
     family = family_named(name)
     expected = [field for field in fields(family) if field.name != "shares"]
     if len(expected) != len(numbers):
-        raise InputError(f"{name} noise has the parameters {parameter_names(family)}")
+        raise InputError(
+            f"{name} noise has the parameters {', '.join(parameter_names(family))}; got "
+            f"{len(numbers)} numbers",
+            hint="give one for each",
+        )
     values = {
         field.name: int(number) if field.type is int and number.is_integer() else number
         for field, number in zip(expected, numbers, strict=True)

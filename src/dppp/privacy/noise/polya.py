@@ -1,6 +1,7 @@
 """Pólya noise: a difference of two negative binomial variables, closed under sums, any split."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -12,8 +13,9 @@ from dppp.privacy.noise.formulas import (
     Arithmetic,
     Number,
     chernoff_reach,
+    eliminate,
+    keep_positive,
     pmf_by_ratios,
-    require_positive,
     steps_to_forget,
 )
 from dppp.privacy.pmf import Floats, Pmf
@@ -43,11 +45,12 @@ class Polya:
     shares: int = 1
 
     def __post_init__(self) -> None:
-        require_positive("shape", self.shape)
+        keep_positive(self, "shape", "ratio")
         keep_whole(self, "shares")
-        require_positive("ratio", self.ratio)
         if self.ratio >= 1:
-            raise InputError(f"ratio must lie between 0 and 1, got {self.ratio}")
+            raise InputError(
+                f"ratio must lie between 0 and 1, got {self.ratio}", hint="for example 0.9"
+            )
 
     def report(self) -> dict[str, int | float]:
         """Parameters of the sum and of one share."""
@@ -95,21 +98,33 @@ class Polya:
         """The ratios tend to `ratio`: from above for shape > 1, else from below."""
         return self.ratio * max(1.0, (reach + self.shape) / (reach + 1))
 
-    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> list[Number]:
+    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> Sequence[Number] | Floats:
         """Backward recurrence from the generating function ((1-qz)(1-q/z))^(-shape).
 
         q (k+1-shape) p(k+1) = (1+q²) k p(k) - q (k-1+shape) p(k-1)
         """
+        start = reach + steps_to_forget(self.ratio, arithmetic.bits)
+        found = self._fast_ratios(start) if arithmetic is FLOATS else None
+        return self._any_ratios(start, arithmetic)[:reach] if found is None else found[:reach]
+
+    def _any_ratios(self, start: int, arithmetic: Arithmetic) -> list[Number]:
         shape = arithmetic.number(self.shape)
         q = arithmetic.number(self.ratio)
-        start = reach + steps_to_forget(self.ratio, arithmetic.bits)
         ratio = q
         result: list[Number] = []
         for k in range(start, 0, -1):
             ratio = q * (k - 1 + shape) / ((1 + q * q) * k - q * (k + 1 - shape) * ratio)
-            if k <= reach:
-                result.append(ratio)
+            result.append(ratio)
         return result[::-1]
+
+    def _fast_ratios(self, start: int) -> Floats | None:
+        """The same by elimination: with q (k-1+shape) / ratio(k) as the pivots."""
+        q, k = self.ratio, np.arange(start, 0, -1, dtype=np.float64)
+        diagonal = (1 + q * q) * k
+        diagonal[0] -= q * (start + 1 - self.shape) * q
+        numerators = q * (k - 1 + self.shape)
+        pivots = eliminate(diagonal, numerators[:-1], q * (k[1:] + 1 - self.shape))
+        return None if pivots is None else (numerators / pivots)[::-1]
 
     def pmf(self) -> Pmf:
         """The masses of the sum."""

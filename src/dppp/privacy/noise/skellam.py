@@ -1,6 +1,7 @@
 """Skellam noise: a difference of two Poisson variables, closed under sums with any split."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -11,11 +12,12 @@ from dppp.privacy.noise.formulas import (
     Arithmetic,
     Number,
     chernoff_reach,
+    eliminate,
+    keep_positive,
     pmf_by_ratios,
-    require_positive,
     steps_to_forget,
 )
-from dppp.privacy.pmf import Pmf
+from dppp.privacy.pmf import Floats, Pmf
 from dppp.whole_numbers import keep_whole
 
 
@@ -38,7 +40,7 @@ class Skellam:
     shares: int = 1
 
     def __post_init__(self) -> None:
-        require_positive("share_variance", self.share_variance)
+        keep_positive(self, "share_variance")
         keep_whole(self, "shares")
 
     def report(self) -> dict[str, int | float]:
@@ -67,17 +69,28 @@ class Skellam:
         k = reach + 0.5
         return self.variance / (k + math.hypot(k, self.variance))
 
-    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> list[Number]:
+    def ratios(self, reach: int, arithmetic: Arithmetic = FLOATS) -> Sequence[Number] | Floats:
         """I(k)/I(k-1) at V by the backward recurrence I(k-1) - I(k+1) = (2k/V) I(k)."""
-        variance = arithmetic.number(self.share_variance) * self.shares
         start = reach + steps_to_forget(self.limit_ratio(reach), arithmetic.bits)
+        found = self._fast_ratios(start) if arithmetic is FLOATS else None
+        return self._any_ratios(start, arithmetic)[:reach] if found is None else found[:reach]
+
+    def _any_ratios(self, start: int, arithmetic: Arithmetic) -> list[Number]:
+        variance = arithmetic.number(self.share_variance) * self.shares
         ratio = arithmetic.number(self.limit_ratio(start))
         result: list[Number] = []
         for k in range(start, 0, -1):
             ratio = 1 / (2 * k / variance + ratio)
-            if k <= reach:
-                result.append(ratio)
+            result.append(ratio)
         return result[::-1]
+
+    def _fast_ratios(self, start: int) -> Floats | None:
+        """The same by elimination: the pivots are 1 / ratio(k)."""
+        diagonal = 2 * np.arange(start, 0, -1, dtype=np.float64) / self.variance
+        diagonal[0] += self.limit_ratio(start)
+        ones = np.ones(start - 1)
+        pivots = eliminate(diagonal, -ones, ones)
+        return None if pivots is None else (1 / pivots)[::-1]
 
     def pmf(self) -> Pmf:
         """The masses of the sum."""

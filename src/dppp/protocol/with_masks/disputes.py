@@ -65,7 +65,7 @@ class OpenedList:
     attempt: int
     list_hash: ListHash
     roster: RosterKeys
-    headers: dict[int, Header]
+    headers: dict[int, bytes]
     secret_seals: bytes
     seed_seals: bytes
     row_sum: bytes
@@ -292,7 +292,7 @@ class Disputes:
             dealer=dealer,
             recipient=self._desk.index,
             purpose=purpose,
-            header=opened.headers[dealer],
+            header=Header.from_bytes(opened.headers[dealer]),
             sealed=sealed,
         )
         shown = show_seal(

@@ -74,7 +74,11 @@ class MemoryEpochSecrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RosterKeys:
-    """What a teacher shares with each member of a roster."""
+    """What a teacher shares with each member of a roster.
+
+    What every batch needs of it is worked out once: the keys of seals, and those of MACs as their
+    two paddings.
+    """
 
     epoch: Epoch
     hash: bytes
@@ -82,15 +86,33 @@ class RosterKeys:
     members: tuple[int, ...]
     keys: dict[int, EpochKey]
     pairs: dict[int, PairKeys] = field(repr=False)
+    _sealing_keys: dict[int, bytes] = field(init=False)
+    _to_members: list["MacKey | None"] = field(init=False)
+    _from_members: dict[int, "MacKey"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        own, pairs = self.own.teacher, self.pairs
+        sealing = {each: pair.sealing_key for each, pair in pairs.items()}
+        sealing[own] = own_row_key(self.own, self.epoch)
+        to_members = [
+            MacKey.of(pairs[each].mac_key(sender=own, receiver=each)) if each in pairs else None
+            for each in self.members
+        ]
+        from_members = {
+            each: MacKey.of(pair.mac_key(sender=each, receiver=own)) for each, pair in pairs.items()
+        }
+        object.__setattr__(self, "_sealing_keys", sealing)
+        object.__setattr__(self, "_to_members", to_members)
+        object.__setattr__(self, "_from_members", from_members)
 
     @property
     def own_key(self) -> bytes:
         """The key of this teacher's own rows and roots."""
-        return own_row_key(self.own, self.epoch)
+        return self._sealing_keys[self.own.teacher]
 
     def sealing_key(self, other: int) -> bytes:
         """The key of seals between this teacher and another, or itself."""
-        return self.own_key if other == self.own.teacher else self.pairs[other].sealing_key
+        return self._sealing_keys[other]
 
     def as_dealer(self) -> DealerKeys:
         """What it takes to deal to all members."""
@@ -99,35 +121,50 @@ class RosterKeys:
             dealer=self.own.teacher,
             own_key=self.own_key,
             recipients=self.members,
-            sealing_keys=tuple(self.sealing_key(each) for each in self.members),
+            sealing_keys=tuple(map(self.sealing_key, self.members)),
         )
 
     def make_macs(self, statement: bytes) -> bytes:
         """A MAC of a statement for every member, in order; its own place stays zero."""
-        own = self.own.teacher
+        nothing = bytes(MAC_BYTES)
         return b"".join(
-            bytes(MAC_BYTES)
-            if each == own
-            else _mac(self.pairs[each].mac_key(sender=own, receiver=each), statement)
-            for each in self.members
+            [nothing if key is None else key.mac(statement) for key in self._to_members]
         )
 
-    def has_good_mac(self, sender: int, statement: bytes, mac: bytes) -> bool:
-        """Whether another member said this to this teacher."""
-        if sender not in self.pairs:
-            return False
-        key = self.pairs[sender].mac_key(sender=sender, receiver=self.own.teacher)
-        return hmac.compare_digest(_mac(key, statement), mac)
+    def find_good_macs(self, senders: Sequence[int], statement: bytes, macs: bytes) -> set[int]:
+        """Which of these other members said this to this teacher, by a MAC of each."""
+        keys = [self._from_members.get(each) for each in senders]
+        expected = [b"" if key is None else key.mac(statement) for key in keys]
+        if hmac.compare_digest(b"".join(expected), macs):
+            return set(senders)
+        given = [macs[at : at + MAC_BYTES] for at in range(0, len(macs), MAC_BYTES)]
+        return {
+            sender
+            for sender, own, other in zip(senders, expected, given, strict=True)
+            if hmac.compare_digest(own, other)
+        }
 
 
-def _mac(key: bytes, statement: bytes) -> bytes:
-    """HMAC-SHA-256 under a key of at most 64 bytes: in 2.2 µs, where `hmac` takes 3.7.
+@dataclass(frozen=True, slots=True, repr=False)
+class MacKey:
+    """A key of HMAC-SHA-256 with its two paddings on: a MAC takes 1 µs, where `hmac` takes 3.7.
 
     A batch has N·N of them to make and t·N to check.
     """
-    padded = key.ljust(_HASH_BLOCK_BYTES, b"\0")
-    inner = hashlib.sha256(padded.translate(_INNER_PAD) + statement).digest()
-    return hashlib.sha256(padded.translate(_OUTER_PAD) + inner).digest()[:MAC_BYTES]
+
+    inner: bytes
+    outer: bytes
+
+    @classmethod
+    def of(cls, key: bytes) -> "MacKey":
+        """From a key of at most 64 bytes."""
+        padded = key.ljust(_HASH_BLOCK_BYTES, b"\0")
+        return cls(padded.translate(_INNER_PAD), padded.translate(_OUTER_PAD))
+
+    def mac(self, statement: bytes) -> bytes:
+        """The MAC of a statement, cut to 16 bytes."""
+        within = hashlib.sha256(self.inner + statement).digest()
+        return hashlib.sha256(self.outer + within).digest()[:MAC_BYTES]
 
 
 class KeyRing:

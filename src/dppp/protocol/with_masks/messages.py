@@ -23,6 +23,7 @@ from dppp.protocol.messages import (
     ListHash,
     TaskId,
     number_bytes,
+    numbers_bytes,
     require_ids,
     require_indices,
     require_length,
@@ -100,17 +101,15 @@ class Roster:
     epoch: int
     keys: tuple[bytes, ...] = field(repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
+    hash: bytes = field(init=False, repr=False, compare=False)
+    """The hash of epoch and keys: what ballots, lists and endorsements are bound to."""
 
     def __post_init__(self) -> None:
         require_ids(self.task_id)
         _require_epoch(self.epoch)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
-
-    @property
-    def hash(self) -> bytes:
-        """The hash of epoch and keys: what ballots, lists and endorsements are bound to."""
         parts = (self.task_id, number_bytes(self.epoch), *self.keys)
-        return hash_parts("dppp roster 1", parts)
+        object.__setattr__(self, "hash", hash_parts("dppp roster 1", parts))
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
@@ -121,21 +120,23 @@ class Roster:
 class CastRequest:
     """Cast a ballot on this batch, in this attempt, with the keys of this roster.
 
-    From the second attempt on it shows t withdrawals from the attempt before.
+    From the second attempt on it shows t withdrawals from the attempt before. `request` is the
+    teacher's own ballot request, which has its own signature; in the store it is empty.
     """
 
     KIND: ClassVar[str] = "cast request"
     SIZE_LIMIT: ClassVar[int] = 300 * 2**20
     task_id: TaskId
-    request: bytes = field(repr=False)
+    batch_id: BatchId
     attempt: int
     epoch: int
     roster_hash: bytes
     withdrawals: tuple[bytes, ...] = field(default=(), repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
+    request: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
-        require_ids(self.task_id, self.roster_hash)
+        require_ids(self.task_id, self.batch_id, self.roster_hash)
         _require_attempt(self.attempt)
         _require_epoch(self.epoch)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
@@ -143,7 +144,7 @@ class CastRequest:
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
         numbers = (number_bytes(self.attempt), number_bytes(self.epoch))
-        return (self.task_id, self.request, *numbers, self.roster_hash, *self.withdrawals)
+        return (self.task_id, self.batch_id, *numbers, self.roster_hash, *self.withdrawals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +203,8 @@ class DeliveredList:
     secret_seals: bytes = field(repr=False)
     seed_seals: bytes = field(repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
+    list_hash: ListHash = field(init=False, repr=False, compare=False)
+    """The hash of the list, the same for all who get it."""
 
     def __post_init__(self) -> None:
         require_ids(self.task_id, self.batch_id, self.roster_hash)
@@ -209,18 +212,9 @@ class DeliveredList:
         require_indices((self.recipient, *self.participants))
         require_length("a list's headers", self.headers, HEADER_BYTES * len(self.participants))
         require_length("a signature", self.signature, SIGNATURE_BYTES)
-
-    @property
-    def list_hash(self) -> ListHash:
-        """The hash of the list, the same for all who get it."""
-        return masked_list_hash(
-            self.task_id,
-            self.batch_id,
-            self.attempt,
-            self.roster_hash,
-            self.participants,
-            self.headers,
-        )
+        of_all = (self.task_id, self.batch_id, self.attempt, self.roster_hash)
+        found = masked_list_hash(*of_all, self.participants, self.headers)
+        object.__setattr__(self, "list_hash", found)
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
@@ -236,7 +230,7 @@ def masked_list_hash(  # noqa: PLR0917 - in the order of the message
     headers: bytes,
 ) -> ListHash:
     """The hash of a list: whose headers are in it, in order, in which attempt."""
-    members = b"".join(map(number_bytes, participants))
+    members = numbers_bytes(participants)
     parts = (task_id, batch, number_bytes(attempt), roster_hash, members, headers)
     return ListHash(hash_parts("dppp masked list 1", parts))
 
@@ -277,7 +271,7 @@ class CertifiedSum:
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        members = b"".join(map(number_bytes, self.endorsers))
+        members = numbers_bytes(self.endorsers)
         numbers = (number_bytes(self.attempt), number_bytes(self.recipient))
         bulk = (self.macs, self.digests, self.signatures, self.check_sum, self.secret)
         return (self.task_id, self.batch_id, *numbers, self.list_hash, members, *bulk)
@@ -350,7 +344,7 @@ class Objection(AboutAttempt):
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        members = b"".join(map(number_bytes, self.dealers))
+        members = numbers_bytes(self.dealers)
         return (*self._attempt_parts(), number_bytes(self.purpose), members)
 
 
@@ -525,7 +519,7 @@ class RowRequest:
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        members = b"".join(map(number_bytes, self.dealers))
+        members = numbers_bytes(self.dealers)
         numbers = (number_bytes(self.attempt), number_bytes(self.purpose))
         return (self.task_id, self.batch_id, *numbers, members, *self.withdrawals)
 
@@ -554,7 +548,7 @@ class ShownRows(AboutAttempt):
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        members = b"".join(map(number_bytes, self.dealers))
+        members = numbers_bytes(self.dealers)
         bulk = (self.tag_keys, self.rows)
         return (*self._attempt_parts(), number_bytes(self.purpose), members, *bulk)
 

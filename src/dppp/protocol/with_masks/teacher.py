@@ -23,9 +23,10 @@ from dppp.errors import (
     RosterUnknown,
     SealUnopened,
     SumDoesNotFit,
+    WrongBatch,
 )
 from dppp.hashing import hash_parts
-from dppp.masks.ballots import HEADER_BYTES, Header, cast
+from dppp.masks.ballots import HEADER_BYTES, cast
 from dppp.masks.blame import row_bytes
 from dppp.masks.dealing import BOUND_BYTES, Preparation, prepare, seal_contexts
 from dppp.masks.opening import require_fits, secret_from_bytes
@@ -37,8 +38,7 @@ from dppp.protocol.cryptosystem import AboutList, Asked, Desk
 from dppp.protocol.lists import require_complete, statement_of
 from dppp.protocol.messages import (
     SIGNATURE_BYTES,
-    BatchId,
-    BatchRequest,
+    BallotRequest,
     Endorsement,
     Endorser,
     ListStatement,
@@ -108,6 +108,7 @@ class MaskSide:
         )
         self._prepared: dict[bytes, list[Preparation]] = {}
         self._opened: dict[bytes, OpenedList] = {}
+        self._last_cast: tuple[bytes, MaskedBallot] | None = None
         self._disputes = Disputes(desk, self._ring, self._opened)
 
     def forget(self, *, now: int) -> None:
@@ -123,7 +124,7 @@ class MaskSide:
         asked = decode(data, CastRequest)
         return Asked(
             message=asked,
-            request=decode(asked.request, BatchRequest),
+            request=decode(asked.request, BallotRequest),
             attempt=asked.attempt,
             evidence=evidence_of(asked.withdrawals) if asked.withdrawals else None,
         )
@@ -133,6 +134,8 @@ class MaskSide:
         message = asked.message
         assert isinstance(message, CastRequest), "read_request made it"
         require_from_aggregator(self._desk.task, asked.request)
+        if message.batch_id != asked.request.batch_id:
+            raise WrongBatch("the request and the rows in it are of different batches")
         roster = self._ring.roster(message.roster_hash)
         if roster.epoch.number != message.epoch:
             raise EpochOver("the request names another epoch than that of its roster")
@@ -144,11 +147,11 @@ class MaskSide:
                 attempt=asked.attempt - 1,
             )
 
-    def cast(self, asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:
+    def cast(self, asked: Asked, entries: NDArray[np.int64]) -> bytes:
         """Mask the entries with a fresh dealing, and sign the header."""
         message = asked.message
         assert isinstance(message, CastRequest), "read_request made it"
-        roster = self._ring.roster(message.roster_hash)
+        batch, roster = message.batch_id, self._ring.roster(message.roster_hash)
         header, body = cast(
             self._parameters,
             self._take_preparation(roster),
@@ -168,7 +171,10 @@ class MaskSide:
             secret_seals=body.secret_seals,
             seed_seals=body.seed_seals,
         )
-        return encode(sign(unsigned, self._desk.signer))
+        ballot = sign(unsigned, self._desk.signer)
+        data = encode(ballot)
+        self._last_cast = (data, ballot)
+        return data
 
     def prepare(self, *, now: int) -> bool:
         """Forget the secrets of epochs that are over, and deal one secret for the next ballots."""
@@ -282,7 +288,7 @@ class MaskSide:
 
     def _open(self, message: DeliveredList, own_ballot: bytes) -> OpenedList:
         """Check a list and open all rows that it brings."""
-        own = decode(own_ballot, MaskedBallot)
+        own = self._read_own(own_ballot)
         require_complete(self._desk.task, message.participants)
         headers = [
             message.headers[at : at + HEADER_BYTES]
@@ -298,24 +304,28 @@ class MaskSide:
         roster = self._ring.roster(message.roster_hash)
         if message.recipient != self._desk.index or not set(named) <= set(roster.members):
             raise OwnBallotMissing("this list is for another teacher, or of others than its roster")
-        opened = self._open_rows(
-            message, roster, {k: Header.from_bytes(v) for k, v in named.items()}
-        )
+        opened = self._open_rows(message, roster, named)
         while len(self._opened) >= _MOST_LISTS:
             self._opened.pop(next(iter(self._opened)))
         self._opened[message.list_hash] = opened
         return opened
 
+    def _read_own(self, data: bytes) -> MaskedBallot:
+        """The ballot that the ledger has; mostly it is the one that was made last."""
+        if self._last_cast is not None and self._last_cast[0] == data:
+            return self._last_cast[1]
+        return decode(data, MaskedBallot)
+
     def _open_rows(
-        self, message: DeliveredList, roster: RosterKeys, headers: dict[int, Header]
+        self, message: DeliveredList, roster: RosterKeys, headers: dict[int, bytes]
     ) -> OpenedList:
         dealers = list(headers)
         # Both kinds of row of a dealer are bound to the same: worked out once.
         seed = votes_seed(message.task_id, message.batch_id, message.attempt)
-        bound = [(dealer, headers[dealer].to_bytes()[:BOUND_BYTES]) for dealer in dealers]
+        bound = [(dealer, header[:BOUND_BYTES]) for dealer, header in headers.items()]
         seals = SealsOfList(
             dealers=dealers,
-            keys=[roster.sealing_key(dealer) for dealer in dealers],
+            keys=list(map(roster.sealing_key, dealers)),
             contexts=seal_contexts(roster.epoch, seed, bound),
         )
         secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, seals)
@@ -381,22 +391,27 @@ class MaskSide:
         if message.signatures:
             require_certified(self._desk.task, statement, _endorsers(message))
             return
-        said = said_in(statement)
-        good = {
-            each
-            for position, each in enumerate(message.endorsers)
-            if each in statement.participants
-            and (
-                each == self._desk.index
-                or roster.has_good_mac(each, said, message.macs[position * MAC_BYTES :][:MAC_BYTES])
-            )
-        }
+        good = self._said_so(message, statement, roster)
         if len(good) < self._desk.task.trust.threshold:
             raise ListNotCertified(
                 f"the list has {len(good)} endorsements, and {self._desk.task.trust.threshold} "
                 "certify one",
                 hint="send their signatures",
             )
+
+    def _said_so(
+        self, message: CertifiedSum, statement: ListStatement, roster: RosterKeys
+    ) -> set[int]:
+        """Who of the list is known to have endorsed it; this teacher's own word needs no MAC."""
+        own = self._desk.index
+        places = [at for at, each in enumerate(message.endorsers) if each != own]
+        good = roster.find_good_macs(
+            [message.endorsers[at] for at in places],
+            said_in(statement),
+            b"".join([message.macs[at * MAC_BYTES : (at + 1) * MAC_BYTES] for at in places]),
+        )
+        named = good | ({own} & set(message.endorsers))
+        return named & set(statement.participants)
 
     def _require_fits(self, message: CertifiedSum, opened: OpenedList) -> None:
         try:

@@ -86,12 +86,25 @@ def require_masked_ballot(run: MaskedRun, ballot: MaskedBallot, *, members: int)
 
     That it did sign it has been checked.
     """
+    require_of_attempt(run, ballot)
+    require_signed_body(run, ballot, members=members)
+
+
+def require_of_attempt(run: MaskedRun, ballot: MaskedBallot) -> None:
+    """Refuse a ballot of another attempt: its teacher signed that it is."""
     expected = (run.task.task_id, run.batch_id, run.attempt, run.roster.hash)
     if (ballot.task_id, ballot.batch_id, ballot.attempt, ballot.roster_hash) != expected:
         raise BallotFault(
             f"teacher {ballot.teacher}'s ballot is for another task, batch, attempt or roster",
             culprits=(ballot.teacher,),
         )
+
+
+def require_signed_body(run: MaskedRun, ballot: MaskedBallot, *, members: int) -> None:
+    """Refuse another body than that of the header.
+
+    The signature is over the header, so whoever carried the ballot may have changed the body.
+    """
     require_body(
         run.task.parameters,
         Header.from_bytes(ballot.header),

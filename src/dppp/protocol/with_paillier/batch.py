@@ -97,9 +97,9 @@ class PaillierBatch(Batch):
             answerers=self.sharers,
         )
 
-    def take(self, kind: str, teacher: int, data: bytes, *, now: int) -> None:
+    def take(self, message: Message, teacher: int, data: bytes, *, now: int) -> None:
         """Take a message that the channel says is from this teacher."""
-        match kind:
+        match message.KIND:
             case Ballot.KIND:
                 self.take_ballot(teacher, data, now=now)
             case Endorsement.KIND:
@@ -136,11 +136,12 @@ class PaillierBatch(Batch):
         if self.stage is Stage.BALLOTS:
             self._ballots.pop(teacher, None)
 
-    def message(self, teacher: int, step: Step) -> bytes:  # noqa: ARG002 - the same for all
+    def message(self, teacher: int, step: Step) -> bytes:
         """What a teacher is sent who is asked for this; signed by the aggregator."""
+        if step is Step.BALLOT:
+            return self._ballot_request(teacher)
         if step not in self._messages:
             makers: dict[Step, Callable[[], bytes]] = {
-                Step.BALLOT: lambda: encode(self.request),
                 Step.ENDORSEMENT: lambda: encode(self._listed),
                 Step.ANSWER: lambda: encode(sign(self._certified_list(), self._signer)),
                 Step.PROOF: lambda: encode(sign(self._proof_request(), self._signer)),
@@ -393,7 +394,7 @@ class PaillierBatch(Batch):
         receipt = Receipt(
             task=encode(self._task),
             public_key=self._public.to_bytes(),
-            queries=self._query_digests(),
+            query_ids=self.request.queries.query_ids,
             list_hash=self._said.list_hash,
             participants=self._said.participants,
             tallies=write_ciphertexts(self._public, self._tallies),

@@ -27,8 +27,7 @@ from dppp.protocol.lists import statement_of
 from dppp.protocol.messages import (
     Ballot,
     BallotList,
-    BatchId,
-    BatchRequest,
+    BallotRequest,
     CertifiedList,
     Endorsement,
     ListStatement,
@@ -60,7 +59,7 @@ class PaillierKeys:
 class PaillierSide:
     """Ballots, endorsements and decryption shares of one teacher."""
 
-    request_kind = BatchRequest.KIND
+    request_kind = BallotRequest.KIND
     list_kind = BallotList.KIND
     certified_kind = CertifiedList.KIND
 
@@ -79,19 +78,19 @@ class PaillierSide:
 
     def read_request(self, data: bytes) -> Asked:
         """A request for a ballot, by its form only."""
-        request = decode(data, BatchRequest)
+        request = decode(data, BallotRequest)
         return Asked(message=request, request=request)
 
     def require_castable(self, asked: Asked, *, now: int) -> None:
         """Nothing beyond the rules of every request."""
 
-    def cast(self, asked: Asked, batch: BatchId, entries: NDArray[np.int64]) -> bytes:  # noqa: ARG002
+    def cast(self, asked: Asked, entries: NDArray[np.int64]) -> bytes:
         """Pack, encrypt, prove and sign."""
         return make_ballot(
             self._desk.task,
             self._public,
             entries.tolist(),
-            batch=batch,
+            batch=asked.request.batch_id,
             teacher=self._desk.index,
             signer=self._desk.signer,
             draw_blinding=self._keys.draw_blinding,

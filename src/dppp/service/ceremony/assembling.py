@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dppp.errors import FederationError, InputError
+from dppp.learning.choosing_votes import choose_votes
 from dppp.paillier.keys import PublicKey
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
@@ -67,10 +68,10 @@ class Joined:
             name=terms.name,
             data_id=terms.data_id,
             class_names=terms.class_names,
-            features=terms.features,
+            features=terms.columns,
             teachers=[
-                TeacherEntry(name=teacher.name, signing_key=teacher.signing_key)
-                for teacher in self.teachers
+                _entry(teacher, votes)
+                for teacher, votes in zip(self.teachers, self.votes(certificate), strict=True)
             ],
             aggregator_key=aggregator.signing_key,
             certificate=certificate,
@@ -78,7 +79,41 @@ class Joined:
             abstain_below=terms.abstain_below,
             labels_per_batch=terms.labels_per_batch,
             epoch_seconds=terms.epoch_length,
+            unit=terms.unit,
         )
+
+    def votes(self, certificate: Certificate) -> tuple[int, ...]:
+        """Of each teacher: what the terms say, or what its records and the noise ask for."""
+        terms, own = self.terms, self.terms.votes_of or {}
+        strangers = set(own) - {each.name for each in self.teachers}
+        if strangers:
+            raise FederationError(
+                f"the terms give votes to {', '.join(sorted(strangers))}, and no such teacher has "
+                "joined",
+                hint="collect its request, or correct votes_of in terms.toml",
+            )
+        usual = choose_votes(
+            terms.votes,
+            unit=terms.unit or "record",
+            noise=certificate.noise,
+            records=self._records(),
+            classes=len(terms.class_names),
+        )
+        pairs = zip(self.teachers, usual.per_teacher, strict=True)
+        return tuple(own.get(teacher.name, votes) for teacher, votes in pairs)
+
+    def _records(self) -> list[int]:
+        """Of each teacher, as it said; who has votes of its own need not say."""
+        own = self.terms.votes_of or {}
+        if self.terms.votes == "auto" and self.terms.unit != "teacher":
+            for each in self.teachers:
+                if each.records is None and each.name not in own:
+                    raise FederationError(
+                        f"votes go by records, and {each.name} did not say how many it has",
+                        hint="have it join again with `dppp join --records`, or give it votes by "
+                        "votes_of in terms.toml",
+                    )
+        return [each.records or 0 for each in self.teachers]
 
     def assemble(
         self,
@@ -171,6 +206,17 @@ def _non_voting_members(
         for request, tls_certificate in tls_certificates.items()
         if request.role is not Role.TEACHER
     }
+
+
+def _entry(request: JoinRequest, votes: int) -> TeacherEntry:
+    """A teacher in the task; what queriers seal their rows to is its sealing key."""
+    assert request.sealing_key is not None, "a teacher's request has one"
+    return TeacherEntry(
+        name=request.name,
+        signing_key=request.signing_key,
+        row_key=request.sealing_key,
+        votes=votes,
+    )
 
 
 def _member(request: JoinRequest, tls_certificate: str) -> Member:

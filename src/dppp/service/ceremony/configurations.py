@@ -24,6 +24,7 @@ _SPARE_CONNECTIONS = 64
 
 EXAMPLE_MODEL = """\
 # Your model: a scikit-learn model in a file written by skops. Other kinds:
+#   kind = "folder"    path = "models"     (as `dppp train` makes it: one model for each vote)
 #   kind = "onnx"      path = "model.onnx"
 #   kind = "torch"     path = "state.pt"   class = "package.module:Class"   arguments = {}
 #   kind = "callable"  import = "package.module:function"     (rows in, classes out)
@@ -48,6 +49,16 @@ def default_servers(federation: FederationFile) -> tuple[str, ...]:
     """The broker at its hosts, on the usual port."""
     hosts = [f"[{host}]" if ":" in host else host for host in federation.broker.hosts]
     return tuple(f"tls://{host}:{DEFAULT_PORT}" for host in hosts)
+
+
+def folder_model(folder: Path) -> str:
+    """The model of a teacher with several votes: a folder."""
+    return f"""\
+# Your models, one for each of your votes, as `dppp train --config` with this file makes them.
+[model]
+kind = "folder"
+path = {_text(str(folder))}
+"""
 
 
 def teacher_configuration(

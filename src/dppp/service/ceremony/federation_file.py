@@ -212,11 +212,11 @@ def _require_key(federation: FederationFile) -> None:
 
 
 def _require_agreement(federation: FederationFile) -> None:
-    entries = [(entry.name, entry.signing_key) for entry in federation.task.teachers]
-    members = [(member.name, member.signing_key) for member in federation.teachers]
+    entries = [(each.name, each.signing_key, each.row_key) for each in federation.task.teachers]
+    members = [(each.name, each.signing_key, each.sealing_key) for each in federation.teachers]
     if entries != members:
         raise FederationError(
-            "the task and the federation file name different teachers or signing keys",
+            "the task and the federation file name different teachers or keys of theirs",
             hint="get the file again",
         )
     if members != sorted(members):

@@ -62,7 +62,7 @@ class Home:
         return key if isinstance(key, Ed25519PrivateKey) else _refuse_key(SIGNING_KEY)
 
     def sealing_key(self) -> X25519PrivateKey:
-        """What this teacher's share is sealed to."""
+        """What rows, and under paillier a share of the key, are sealed to for this teacher."""
         key = _read_key(self._secret(SEALING_KEY))
         return key if isinstance(key, X25519PrivateKey) else _refuse_key(SEALING_KEY)
 
@@ -134,9 +134,17 @@ class Home:
 
 
 def make_home(
-    folder: Path, *, name: str, role: Role = Role.TEACHER, hosts: Sequence[str] = ()
+    folder: Path,
+    *,
+    name: str,
+    role: Role = Role.TEACHER,
+    hosts: Sequence[str] = (),
+    records: int | None = None,
 ) -> JoinRequest:
-    """Make an organisation's keys where none are, and the request that it sends to join."""
+    """Make an organisation's keys where none are, and the request that it sends to join.
+
+    `records` is how many a teacher has, where votes go by size; everybody sees it.
+    """
     signing_key, tls_key = Ed25519PrivateKey.generate(), make_tls_key()
     sealing_key = X25519PrivateKey.generate() if role is Role.TEACHER else None
     seed = None if role is Role.BROKER else make_seed()
@@ -147,6 +155,7 @@ def make_home(
         identity=identity,
         sealing_key=None if sealing_key is None else sealing_key.public_key().public_bytes_raw(),
         tls_request=make_tls_request(tls_key, identity),
+        records=records,
     )
     files = [
         NewFile(name=SIGNING_KEY, data=pem_of(signing_key)),

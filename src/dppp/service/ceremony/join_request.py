@@ -20,12 +20,16 @@ from dppp.service.ceremony.nkey import require_nkey
 
 KEY_BYTES = 32
 FINGERPRINT_DIGITS = 32  # 128 bits: nobody makes a second request with the same ones
-_FIELDS = ("role", "name", "signing_key", "sealing_key", "nkey", "certificate_request")
+_FIELDS = ("role", "name", "signing_key", "sealing_key", "nkey", "certificate_request", "records")
+MOST_RECORDS = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRequest:
-    """One that exists is signed by its own key. Only a teacher has a key to seal shares to."""
+    """One that exists is signed by its own key. Only a teacher has a key to seal shares to.
+
+    `records` is how many records a teacher says it has, where votes go by size. Everybody sees it.
+    """
 
     KIND: ClassVar[str] = "dppp join request"
     role: Role
@@ -34,10 +38,12 @@ class JoinRequest:
     sealing_key: bytes | None
     nkey: str | None
     tls_request: str
+    records: int | None = None
     signature: bytes
 
     def __post_init__(self) -> None:
         require_keys(self.name, self.role, self.signing_key, self.sealing_key, self.nkey)
+        _require_records(self.name, self.role, self.records)
         require_tls_request(self.tls_request, self.identity)
         self._require_signature()
 
@@ -60,7 +66,7 @@ class JoinRequest:
 
     def to_bytes(self) -> bytes:
         """The file that is sent."""
-        fields = _fields(self.identity, self.signing_key, self.sealing_key, self.tls_request)
+        fields = self._signed_fields()
         return write_document(self.KIND, {**fields, "signature": to_text(self.signature)})
 
     @classmethod
@@ -74,14 +80,20 @@ class JoinRequest:
             sealing_key=fields.optional_bytes("sealing_key"),
             nkey=fields.optional_text("nkey"),
             tls_request=fields.text("certificate_request"),
+            records=fields.optional_number("records"),
             signature=fields.bytes("signature"),
         )
         require_same(request.to_bytes(), data, cls.KIND)
         return request
 
+    def _signed_fields(self) -> dict[str, object]:
+        return _fields(
+            self.identity, self.signing_key, self.sealing_key, self.tls_request, self.records
+        )
+
     def _require_signature(self) -> None:
         key = Ed25519PublicKey.from_public_bytes(self.signing_key)
-        fields = _fields(self.identity, self.signing_key, self.sealing_key, self.tls_request)
+        fields = self._signed_fields()
         try:
             key.verify(self.signature, _signed_bytes(fields))
         except InvalidSignature:
@@ -98,10 +110,11 @@ def sign_request(
     identity: Identity,
     sealing_key: bytes | None,
     tls_request: str,
+    records: int | None = None,
 ) -> JoinRequest:
     """A request by the organisation that holds this key."""
     public = signing_key.public_key().public_bytes_raw()
-    fields = _fields(identity, public, sealing_key, tls_request)
+    fields = _fields(identity, public, sealing_key, tls_request, records)
     return JoinRequest(
         role=identity.role,
         name=identity.name,
@@ -109,6 +122,7 @@ def sign_request(
         sealing_key=sealing_key,
         nkey=identity.nkey,
         tls_request=tls_request,
+        records=records,
         signature=signing_key.sign(_signed_bytes(fields)),
     )
 
@@ -126,8 +140,21 @@ def require_keys(
         require_nkey(nkey)
 
 
+def _require_records(name: str, role: Role, records: int | None) -> None:
+    if records is None:
+        return
+    if role is not Role.TEACHER:
+        raise FederationError(f"{name[:80]}: only a teacher has records", hint="leave them out")
+    if not 1 <= records <= MOST_RECORDS:
+        raise FederationError(f"{name[:80]}: a teacher has 1 to {MOST_RECORDS:,} records")
+
+
 def _fields(
-    identity: Identity, signing_key: bytes, sealing_key: bytes | None, tls_request: str
+    identity: Identity,
+    signing_key: bytes,
+    sealing_key: bytes | None,
+    tls_request: str,
+    records: int | None,
 ) -> dict[str, object]:
     """Everything that is signed."""
     values = (
@@ -137,6 +164,7 @@ def _fields(
         None if sealing_key is None else to_text(sealing_key),
         identity.nkey,
         tls_request,
+        records,
     )
     return dict(zip(_FIELDS, values, strict=True))
 

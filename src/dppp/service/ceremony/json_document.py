@@ -64,7 +64,8 @@ class Fields:
         if not isinstance(found, dict) or set(found) != set(names):
             there = sorted(found) if isinstance(found, dict) else type(found).__name__
             raise FederationError(
-                f"{where} must have exactly the fields {', '.join(names)}; got {str(there)[:200]}"
+                f"{where} must have exactly the fields {', '.join(names)}; got {str(there)[:200]}",
+                hint="ask its sender for the file as dppp wrote it",
             )
         self._found: dict[str, Any] = found
         self._where = where
@@ -79,6 +80,13 @@ class Fields:
     def optional_text(self, name: str) -> str | None:
         """A field that is text or null."""
         return None if self._found[name] is None else self.text(name)
+
+    def optional_number(self, name: str) -> int | None:
+        """A field that is a whole number or null."""
+        value = self._found[name]
+        if value is not None and type(value) is not int:
+            raise FederationError(f"{self._where}: {name} must be a whole number or null")
+        return value
 
     def optional_bytes(self, name: str) -> bytes | None:
         """A field that is base64 or null."""

@@ -64,6 +64,7 @@ def request_renewal(home: Home) -> JoinRequest:
         identity=joined.identity,
         sealing_key=joined.sealing_key,
         tls_request=make_tls_request(key, joined.identity),
+        records=joined.records,
     )
     files = [
         NewFile(name=NEXT_TLS_KEY, data=pem_of(key)),

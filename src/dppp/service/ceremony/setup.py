@@ -22,6 +22,7 @@ from dppp.service.ceremony.configurations import (
     aggregator_configuration,
     broker_configuration,
     default_servers,
+    folder_model,
     teacher_configuration,
 )
 from dppp.service.ceremony.federation_file import (
@@ -66,15 +67,16 @@ def set_up(
     share: bytes | None = None,
     servers: Sequence[str] = (),
     listen: str = DEFAULT_LISTEN,
-    model: str = EXAMPLE_MODEL,
+    model: str | None = None,
     ledger: LedgerFiles | None = None,
     now: datetime | None = None,
 ) -> SetUp:
     """Check everything, then write all that this organisation needs to run.
 
     `servers` are the broker's addresses (its hosts on the usual port where none are given),
-    `listen` is where the broker itself listens, `model` is the table of teacher.toml, `ledger` is
-    where a teacher counts (this user's only ledger where nothing is given), seen from its home.
+    `listen` is where the broker itself listens, `model` is the table of teacher.toml (an example
+    where nothing is given), `ledger` is where a teacher counts (this user's only ledger where
+    nothing is given), seen from its home.
     """
     require_hash(federation, expected_hash)
     request = home.request()
@@ -94,7 +96,7 @@ def set_up(
             federation,
             servers=tuple(servers) or default_servers(federation),
             listen=listen,
-            model=model,
+            model=model or _example_model(request, federation),
             ledger=place,
         ).encode("utf-8"),
     )
@@ -109,6 +111,14 @@ def set_up(
         valid_until=valid_until,
         ledger=None if place is None else _seen_from(home.folder, place),
     )
+
+
+def _example_model(request: JoinRequest, federation: FederationFile) -> str:
+    """A folder where this teacher casts several votes, else one model."""
+    if request.role is not Role.TEACHER:
+        return EXAMPLE_MODEL
+    votes = federation.task.votes[federation.index_of(request.name) - 1]
+    return folder_model(Path("models")) if votes > 1 else EXAMPLE_MODEL
 
 
 def _checked(request: JoinRequest, federation: FederationFile) -> tuple[str, ...]:

@@ -5,15 +5,24 @@ depends on how many teachers came.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
-from dppp.errors import InputError, KeyMaterialError
+from dppp.errors import InputError, KeyMaterialError, TaskError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
+from dppp.protocol.columns import Column, ColumnType
 from dppp.protocol.task import DAY_SECONDS, LONGEST_EPOCH_SECONDS, SHORTEST_EPOCH_SECONDS
+from dppp.protocol.units import MOST_VOTES, require_unit
 from dppp.service.process.config import Section, first_problem, read_config
 
 TERMS = "terms.toml"
@@ -36,6 +45,54 @@ Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_print
 Names = Annotated[tuple[Name, ...], AfterValidator(_distinct)]
 
 
+class Feature(Section):
+    """A feature that is more than a number that is always there."""
+
+    name: Name
+    kind: Literal["number", "category", "text"] = "number"
+    values: tuple[str, ...] = ()
+    may_be_missing: bool = False
+
+    @model_validator(mode="after")
+    def _require_type(self) -> "Feature":
+        try:
+            self.to_column()
+        except TaskError as error:
+            raise ValueError(error.one_line) from error
+        return self
+
+    def to_column(self) -> Column:
+        """As the task has it."""
+        of_column = ColumnType(
+            kind=self.kind, values=self.values, may_be_missing=self.may_be_missing
+        )
+        return Column(name=self.name, type=of_column)
+
+
+def feature_of(column: Column) -> "str | Feature":
+    """A column as terms have it: its name alone if it is a number that is always there."""
+    if column.type.is_plain:
+        return column.name
+    return Feature(
+        name=column.name,
+        kind=column.type.kind,  # type: ignore[arg-type]
+        values=column.type.values,
+        may_be_missing=column.type.may_be_missing,
+    )
+
+
+def _distinct_features(features: tuple[str | Feature, ...]) -> tuple[str | Feature, ...]:
+    _distinct(tuple(each if isinstance(each, str) else each.name for each in features))
+    return features
+
+
+_NameOrFeature = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[Feature, Tag("feature")],
+    Discriminator(lambda given: "name" if isinstance(given, str) else "feature"),
+]
+Features = Annotated[tuple[_NameOrFeature, ...], AfterValidator(_distinct_features)]
+
+
 class Terms(Section):
     """What is asked, of which data, at what price.
 
@@ -43,12 +100,16 @@ class Terms(Section):
     that takes the fewest bytes for batches of `labels_per_batch` queries (all, if that is None),
     and teachers make new sealing keys every `epoch_seconds`. Under paillier `modulus_bits` and `s`
     are those of the key to be dealt.
+
+    Every teacher casts `votes` votes, but those that `votes_of` names. With "auto" their number
+    follows from the noise and from how many records each teacher says it has. Without a unit the
+    promise covers the whole teacher where everybody casts one vote, and a record otherwise.
     """
 
     name: Name
     data_id: Name
     class_names: Names = Field(min_length=2)
-    features: Names = Field(min_length=1)
+    features: Features = Field(min_length=1)
     epsilon: float = Field(gt=0)
     delta: float = Field(gt=0, lt=1)
     queries: int = Field(ge=1)
@@ -63,6 +124,9 @@ class Terms(Section):
     modulus_bits: int | None = None
     s: int | None = None
     abstain_below: int | None = Field(default=None, ge=0)
+    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] | Literal["auto"] = 1
+    votes_of: dict[Name, Annotated[int, Field(ge=1, le=MOST_VOTES)]] | None = None
+    unit: Literal["record", "person", "teacher"] | None = None
 
     @model_validator(mode="after")
     def _require_one_cryptosystem(self) -> "Terms":
@@ -76,6 +140,27 @@ class Terms(Section):
             except KeyMaterialError as error:
                 raise ValueError(error.one_line) from error
         return self
+
+    @model_validator(mode="after")
+    def _require_unit(self) -> "Terms":
+        if self.unit is not None:
+            try:
+                require_unit(self.unit, [*self._given_votes, *(self.votes_of or {}).values()])
+            except TaskError as error:
+                raise ValueError(error.one_line) from error
+        return self
+
+    @property
+    def _given_votes(self) -> list[int]:
+        return [] if self.votes == "auto" else [self.votes]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The features with their types."""
+        return tuple(
+            Column(name=each) if isinstance(each, str) else each.to_column()
+            for each in self.features
+        )
 
     @property
     def key_bits(self) -> int:
@@ -120,6 +205,8 @@ def read_terms(folder: Path) -> Terms:
 
 def _toml(value: object) -> str:
     """TOML's strings, numbers and lists of strings are JSON's, but for escapes beyond ASCII."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(name)} = {_toml(of)}" for name, of in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(_toml(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -1,13 +1,13 @@
 """The HTTP gateway of an aggregator: queriers post rows, watch, and fetch labels and receipts.
 
 Everything under /api needs a querier's token. A querier is shown its own batches only: no id,
-stage, time, label or refusal of another's. Three things about others remain, and docs/operations.md
-says so: what is left of the task's budget, that a row was released before (it is free, and comes
-with its label and counts), and how busy the gateway is.
+stage, time, label or refusal of another's. Two things about others remain, and docs/operations.md
+says so: what is left of the task's budget, and how busy the gateway is.
 
 Labels and noisy counts leave here; an input or a single vote does not. A full transcript holds all
 ballots, encrypted, and whoever gets the key later can read them: it is for tokens with the right to
-it. All this is kept by this process. The aggregator's operator reads every row, and could answer
+it. All this is kept by this process. The aggregator's operator reads rows that come in the clear,
+as from the page, and none that a querier's own program sealed (`dppp query`). It could answer
 anything: only a check on the querier's own machine (`dppp verify`) does without trusting it.
 """
 
@@ -38,6 +38,7 @@ from dppp.errors import (
     TranscriptsNotAllowed,
     UncertifiedError,
 )
+from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
@@ -66,9 +67,11 @@ from dppp.service.gateway.schemas import (
     RecentBatch,
     RecentQuestion,
     Rights,
+    SomeQueries,
     TaskTerms,
     TeacherView,
     Verification,
+    WhichReleased,
 )
 
 _STATUS = (
@@ -137,7 +140,7 @@ def make_gateway(
     )
     app.state.views = views
     _translate_errors(app)
-    most_values = most_values_of(runner.task.features, most_rows)
+    most_values = most_values_of(runner.task.columns, most_rows)
     app.add_middleware(BodyLimit, most_bytes=most_body_bytes, most_values=most_values)
     app.add_middleware(Admission, queriers=queriers)
     app.add_middleware(SafeHeaders)
@@ -173,6 +176,16 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     async def task(_: Annotated[Querier, Depends(known)]) -> TaskTerms:
         """What all parties agreed on."""
         return describe_task(desk.runner.task)
+
+    @app.get(
+        "/api/task/terms",
+        responses=_problems(401)
+        | {200: {"content": {"application/octet-stream": {}}, "description": "The task itself."}},
+        response_class=Response,
+    )
+    async def terms(_: Annotated[Querier, Depends(known)]) -> Response:
+        """The task as it is hashed, with the keys to seal rows to: compare its id."""
+        return Response(encode(desk.runner.task), media_type="application/octet-stream")
 
     @app.get("/api/budget", responses=_problems(401, 503))
     async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:
@@ -227,6 +240,13 @@ def _add_batches(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     ) -> BatchState:
         """Ask for labels. The same rows under the same Idempotency-Key are charged once."""
         return await desk.submit(querier, batch, key or secrets.token_urlsafe(24))
+
+    @app.post("/api/released", responses=_problems(400, 401, 413, 422, 503))
+    async def are_released(
+        asked: SomeQueries, querier: Annotated[Querier, Depends(known)]
+    ) -> WhichReleased:
+        """Which queries were released before, so that asking again costs nothing."""
+        return await desk.are_released(querier, asked)
 
     @app.get("/api/batches", responses=_problems(401, 422, 503))
     async def recent(

@@ -1,6 +1,7 @@
 """What the gateway answers to queriers, apart from HTTP."""
 
 import asyncio
+import base64
 import functools
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -9,11 +10,15 @@ from dataclasses import asdict
 from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
+from dppp.hashing import HASH_BYTES
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.events import Stage
+from dppp.protocol.lead import chance_of_lead, lead_of
+from dppp.protocol.messages import SealedQueries, require_query_ids
 from dppp.protocol.receipt import RECEIPT_CHECKS, verify_receipt
 from dppp.protocol.release import Release
 from dppp.protocol.task import Task
+from dppp.protocol.wire import decode
 from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.event_stream import stream_events
@@ -26,6 +31,8 @@ from dppp.service.gateway.schemas import (
     FEW_LABELS,
     BatchState,
     BudgetState,
+    Cell,
+    ColumnTerms,
     Health,
     Label,
     Labels,
@@ -34,10 +41,12 @@ from dppp.service.gateway.schemas import (
     PlanQuestion,
     RecentBatch,
     Rights,
+    SomeQueries,
     StageTime,
     TaskTerms,
     TeacherView,
     Verification,
+    WhichReleased,
 )
 from dppp.service.gateway.single_flight import IsGone, SingleFlight
 
@@ -120,17 +129,32 @@ class QuerierDesk:
         unknown = set(batch.classes or ()) - set(self.runner.task.class_names)
         if unknown:
             raise InputError(f"the task has no class {sorted(unknown)[0]!r}", hint="see /api/task")
-        rows = _rows_of(batch, self.runner.task.features)
-        if len(rows) > self._most_rows:
-            raise TooManyRows(f"{len(rows):,} rows; at most {self._most_rows:,} at once")
-        identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+        if batch.query_ids is None and batch.sealed is None:
+            rows = _rows_of(batch, self.runner.task.features)
+            self._require_few(len(rows))
+            identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+        else:
+            query_ids, sealed = await asyncio.to_thread(_sealed_of, batch)
+            self._require_few(len(query_ids) // HASH_BYTES)
+            identifier = await self.jobs.submit_sealed(querier.name, query_ids, sealed, key=key)
         return await self.jobs.state(querier.name, identifier)
+
+    async def are_released(self, querier: Querier, asked: SomeQueries) -> WhichReleased:
+        """Which queries were released before."""
+        query_ids = _bytes_of("query_ids", asked.query_ids)
+        self._require_few(len(query_ids) // HASH_BYTES)
+        require_query_ids(query_ids)
+        return WhichReleased(released=await self.jobs.are_released(querier.name, query_ids))
+
+    def _require_few(self, rows: int) -> None:
+        if rows > self._most_rows:
+            raise TooManyRows(f"{rows:,} rows; at most {self._most_rows:,} at once")
 
     async def labels(self, querier: Querier, identifier: JobId) -> Labels:
         """The labels, once released."""
-        names = self.runner.task.class_names
+        task = self.runner.task
         answers = await self.jobs.answers(querier.name, identifier)
-        return Labels(classes=list(names), labels=_labels(names, answers))
+        return Labels(classes=list(task.class_names), labels=_labels(task, answers))
 
     async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
         """The last batches of this querier, the newest first."""
@@ -158,7 +182,7 @@ class QuerierDesk:
         return RecentBatch(
             state=state,
             times=[StageTime(stage=Stage(stage), at=at) for stage, at in times.items()],
-            labels=_labels(self.runner.task.class_names, answers),
+            labels=_labels(self.runner.task, answers),
         )
 
     async def verification(
@@ -187,25 +211,49 @@ class QuerierDesk:
         return stream_events(own, is_wanted=is_of_batch, is_over=ended)
 
 
-def _labels(names: Sequence[str], answers: Sequence[Release]) -> list[Label]:
+def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
+    """With the noise of all teachers: where some dropped out there is less of it."""
+    names = task.class_names
+    noise = task.noise.of_teachers(len(task.teachers))
     return [
         Label(
             label=None if each.label is None else names[each.label],
             counts=list(each.counts),
             flagged=each.is_flagged,
+            lead_by_noise=chance_of_lead(noise, lead_of(each.counts)),
         )
         for each in answers
     ]
 
 
-def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[float]]:
+def _sealed_of(batch: NewBatch) -> tuple[bytes, SealedQueries | None]:
+    """Query ids of all rows, and the sealed ones among them; form only."""
+    if batch.query_ids is None or batch.rows is not None or batch.records is not None:
+        raise InputError("give query_ids with sealed rows, or rows in the clear, not both")
+    if batch.fresh:
+        raise InputError(
+            "sealed rows are asked afresh under another row key", hint="leave out fresh"
+        )
+    sealed = None if batch.sealed is None else _bytes_of("sealed", batch.sealed)
+    query_ids = _bytes_of("query_ids", batch.query_ids)
+    return query_ids, None if sealed is None else decode(sealed, SealedQueries)
+
+
+def _bytes_of(what: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise InputError(f"{what} is not base64") from None
+
+
+def _rows_of(batch: NewBatch, features: Sequence[str]) -> list[list[Cell]]:
     if (batch.rows is None) == (batch.records is None):
-        raise InputError("give either rows or records, not both and not neither")
+        raise InputError("give either rows or records, or query_ids with sealed rows")
     if batch.rows is not None:
         for place, row in enumerate(batch.rows):
             if len(row) != len(features):
                 raise InputError(
-                    f"row {place} has {len(row)} numbers; the task has {len(features)} features"
+                    f"row {place} has {len(row)} values; the task has {len(features)} features"
                 )
         return batch.rows
     records = batch.records or []
@@ -224,6 +272,15 @@ def describe_task(task: Task) -> TaskTerms:
         task_id=task.task_id.hex(),
         classes=list(task.class_names),
         features=list(task.features),
+        columns=[
+            ColumnTerms(
+                name=column.name,
+                kind=column.type.kind,  # type: ignore[arg-type]  # the type has checked it
+                values=list(column.type.values),
+                may_be_missing=column.type.may_be_missing,
+            )
+            for column in task.columns
+        ],
         teachers=trust.teachers,
         colluders=trust.colluders,
         dropouts=trust.dropouts,
@@ -235,6 +292,8 @@ def describe_task(task: Task) -> TaskTerms:
         noise=task.noise.name,
         variance=task.noise.variance,
         abstain_below=task.abstain_below,
+        unit=task.unit,
+        votes=list(task.votes),
         cryptosystem=task.cryptosystem,
         modulus_bits=None if task.masks is not None else task.plaintext_bits // task.s,
         security_bits=None if task.masks is None else task.masks.security_bits,

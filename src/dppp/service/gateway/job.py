@@ -1,12 +1,11 @@
-"""One job of a querier: which rows, and which of them are new."""
+"""One job of a querier: which rows, by their query ids, and which of them are new."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NewType
 
 from dppp.errors import WireError
-from dppp.hashing import hash_parts
-from dppp.protocol.messages import BatchId, BatchRequest, Query, TaskId
+from dppp.hashing import HASH_BYTES, hash_parts
+from dppp.protocol.messages import BatchId, QueryId, split_query_ids
 
 JobId = NewType("JobId", bytes)
 
@@ -19,39 +18,37 @@ MOST_RECENT = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Which rows, by their digests, and where in the batch each new one is."""
+    """The query id of each row, and where in the batch each new one is.
+
+    `row_digests` are there if the gateway sealed the rows itself: keyed digests by which it knows
+    a row again. Of rows that the querier sealed it has none.
+    """
 
     KIND: ClassVar[str] = "job"
     SIZE_LIMIT: ClassVar[int] = 16 * 2**20
     querier: str
-    digests: tuple[bytes, ...] = field(repr=False)
+    query_ids: bytes = field(repr=False)
     positions: tuple[int, ...] = field(repr=False)
-    nonces: tuple[bytes, ...] = field(repr=False)
+    row_digests: bytes = field(default=b"", repr=False)
     deadline: int
     batch: BatchId
 
     def __post_init__(self) -> None:
-        if len(self.digests) != len(self.positions) or not self.digests:
-            raise WireError("a job has a position for each of its rows, and one row at least")
-        if set(self.positions) - {KNOWN} != set(range(len(self.nonces))):
+        length = len(self.positions) * HASH_BYTES
+        if not length or len(self.query_ids) != length or len(self.row_digests) not in {0, length}:
+            raise WireError("a job has an id and a position for each of its rows, one at least")
+        if set(self.positions) - {KNOWN} != set(range(self.charged)):
             raise WireError("a job's rows and the places of its batch do not belong together")
 
     @property
     def charged(self) -> int:
         """How many queries it spends."""
-        return len(self.nonces)
+        return max(self.positions) + 1
 
-    def request(self, inputs: Sequence[bytes], task_id: TaskId) -> BatchRequest:
-        """The batch of this job, made anew from its rows."""
-        by_position = dict(zip(self.positions, inputs, strict=True))
-        return BatchRequest(
-            task_id=task_id,
-            deadline=self.deadline,
-            queries=tuple(
-                Query(nonce=nonce, input=by_position[position])
-                for position, nonce in enumerate(self.nonces)
-            ),
-        )
+    @property
+    def rows(self) -> tuple[QueryId, ...]:
+        """The query id of each row."""
+        return split_query_ids(self.query_ids)
 
 
 def job_id(querier: str, key: str) -> JobId:

@@ -1,23 +1,23 @@
 """Jobs: what a querier asked for, from rows to labels.
 
-A job is a table of rows under a key that the querier chose. Rows that were released before are
+A job is rows under a key that the querier chose: sealed ones, of which the gateway has query ids,
+or rows in the clear from its page, which it seals itself. Rows that were released before are
 answered from the store, for free; the others go out as one batch. The job is stored before its
-batch starts, so that the same rows under the same key, sent again after any crash, are the same
-job and are charged once. Allowances here keep queriers apart; the budget itself is the teachers'.
+batch starts, so that the same rows under the same key, sent again after any crash, are the same job
+and are charged once. Allowances here keep queriers apart; the budget itself is the teachers'.
 """
 
 import asyncio
-import secrets
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from dppp.errors import (
     AllowanceExceeded,
     BatchAborted,
+    InputError,
     JobChanged,
     JobUnknown,
     NotReleased,
@@ -26,24 +26,25 @@ from dppp.errors import (
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, Kind, StoredBatches
 from dppp.protocol.events import Abort, Stage
-from dppp.protocol.inputs import encode_inputs
+from dppp.protocol.inputs import encode_rows, rows_bytes
 from dppp.protocol.messages import (
     MOST_QUERIES,
-    NONCE_BYTES,
     BallotList,
     BatchId,
     BatchRequest,
-    Query,
+    SealedQueries,
     batch_id,
-    input_digest,
-    query_id,
+    require_query_ids,
+    split_query_ids,
 )
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
+from dppp.protocol.rows import require_for_all
 from dppp.protocol.wire import decode, encode
 from dppp.service.batches.runner import BatchRunner, Clock
 from dppp.service.broker import frames
 from dppp.service.gateway.job import KNOWN, MOST_RECENT, Job, JobId, job_id
+from dppp.service.gateway.page_rows import PageRows
 from dppp.service.gateway.schemas import BatchState
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
@@ -52,9 +53,8 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
 
-_FLOAT_BYTES = 8
-_MORE_QUERY_BYTES = 64
-"""Of a query beside its numbers: nonce, names, lengths."""
+_MORE_REQUEST_BYTES = 2**16
+"""Of a request beside its rows: keys, tags, signatures, names; more withdrawals than there are."""
 
 _MOST_READ = 8
 """Batches whose answers are kept as they were read last: they are asked for again and again."""
@@ -88,34 +88,63 @@ class Jobs:
         )
         self._counted: set[int] = set()  # positions; of the last ones only
         self._owners: dict[BatchId, str] = {}  # no more than the task has queries
+        self._open: defaultdict[str, set[BatchId]] = defaultdict(set)
+        self._ids_of_row: dict[bytes, bytes] = {}  # of rows from the page, by their digests
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._read: OrderedDict[BatchId, tuple[Release, ...]] = OrderedDict()
 
-    async def submit(self, querier: str, rows: ArrayLike, *, key: str, fresh: bool) -> JobId:
-        """Take a job, or find it under its key; returns when it is stored and under way."""
-        inputs = encode_inputs(rows, len(self.task.features))
-        if len(inputs) > MOST_QUERIES:
-            raise TooManyRows(
-                f"{len(inputs):,} rows; a job has {MOST_QUERIES:,} at most", hint="split it"
-            )
+    async def submit(self, querier: str, rows: Any, *, key: str, fresh: bool) -> JobId:
+        """Take rows in the clear, or find the job under its key; returns when it is under way."""
+        page = PageRows(
+            task_id=self.task.task_id,
+            secret=await self._runner.ask(Aggregator.derive_secret, f"rows of {querier}"),
+            rows=encode_rows(rows, self.task.columns),
+        )
+        _require_few(len(page.rows))
         identifier = job_id(querier, key)
         async with self._turn:  # counting and charging belong together
-            job = await self._find(identifier) or await self._new(
-                identifier, querier, inputs, fresh=fresh
+            job = await self._find(identifier) or await self._new_of_page(
+                identifier, querier, page, fresh=fresh
             )
-        if job.digests != tuple(map(input_digest, inputs)):
-            raise JobChanged("this key belongs to a job with other rows", hint="choose a new key")
+        _require_same(job.row_digests, page.digests)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
-            await self._start(job, inputs)
+            await self._start(job, await asyncio.to_thread(page.seal, self.task, identifier, job))
         return identifier
+
+    async def submit_sealed(
+        self, querier: str, query_ids: bytes, sealed: SealedQueries | None, *, key: str
+    ) -> JobId:
+        """Take rows that the querier sealed: the ids of all, and those that are new."""
+        _require_few(len(split_query_ids(query_ids)))
+        require_query_ids(query_ids)
+        identifier = job_id(querier, key)
+        async with self._turn:
+            job = await self._find(identifier) or await self._new_of_sealed(
+                identifier, querier, query_ids, sealed
+            )
+        _require_same(job.query_ids + job.row_digests, query_ids)
+        if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
+            if sealed is None or sealed.batch_id != job.batch:
+                raise JobChanged(
+                    "this key belongs to a job with other new rows", hint="choose a new key"
+                )
+            await self._start(job, sealed)
+        return identifier
+
+    async def are_released(self, querier: str, query_ids: bytes) -> list[bool]:
+        """Which queries were released before, so that they cost nothing."""
+        asked = split_query_ids(query_ids)
+        await self._hear_of_ends(querier)
+        known = await self._known(asked)
+        return [each in known for each in asked]
 
     async def state(self, querier: str, identifier: JobId) -> BatchState:
         """How far a job of this querier is."""
         job = await self._own(querier, identifier)
         state = BatchState(
-            id=identifier.hex(), stage=Stage.VOTES, rows=len(job.digests), charged=job.charged
+            id=identifier.hex(), stage=Stage.VOTES, rows=len(job.positions), charged=job.charged
         )
         if not job.charged:
             return state.model_copy(update={"stage": Stage.RELEASED})
@@ -137,14 +166,14 @@ class Jobs:
         new: tuple[Release, ...] = ()
         if job.charged:
             new = await self._read_answers(job)
-        places = list(zip(job.digests, job.positions, strict=True))
-        old = [digest for digest, position in places if position == KNOWN]
-        known = await self._runner.ask(_known_among, old)
+        places = list(zip(job.rows, job.positions, strict=True))
+        old = [query_id for query_id, position in places if position == KNOWN]
+        known = await self._known(old)
         if len(known) < len(set(old)):  # released by another aggregator, and not heard of here
             await self._runner.ask(Aggregator.unfinished)
-            known = await self._runner.ask(_known_among, old)
+            known = await self._known(old)
         return tuple(
-            known[digest] if position == KNOWN else new[position] for digest, position in places
+            known[query_id] if position == KNOWN else new[position] for query_id, position in places
         )
 
     async def receipt(self, querier: str, identifier: JobId) -> bytes:
@@ -180,44 +209,95 @@ class Jobs:
         of_task = self.task.queries - await self.charged()
         return min(of_task, self._allowances[querier] - self._charged[querier])
 
-    async def _new(
-        self, identifier: JobId, querier: str, inputs: Sequence[bytes], *, fresh: bool
+    async def _new_of_page(
+        self, identifier: JobId, querier: str, page: PageRows, *, fresh: bool
     ) -> Job:
-        digests = tuple(map(input_digest, inputs))
-        known = {} if fresh else await self._runner.ask(_known_among, digests)
-        new = list(dict.fromkeys(each for each in digests if each not in known))
-        self._require_carriable(len(new))
+        await self._hear_of_ends(querier)
+        digests = page.digests
+        known = {} if fresh else await self._released_rows(split_query_ids(digests))
+        query_ids = page.query_ids(identifier, known)
+        released = set(known.values())
+        new = dict.fromkeys(each for each in split_query_ids(query_ids) if each not in released)
+        rows = dict(zip(split_query_ids(query_ids), page.rows, strict=True))
+        self._require_carriable(len(new), rows_bytes([rows[each] for each in new]))
+        return await self._put(identifier, querier, query_ids, tuple(new), row_digests=digests)
+
+    async def _new_of_sealed(
+        self, identifier: JobId, querier: str, query_ids: bytes, sealed: SealedQueries | None
+    ) -> Job:
+        await self._hear_of_ends(querier)
+        asked = set(split_query_ids(query_ids))
+        new = () if sealed is None else split_query_ids(sealed.query_ids)
+        if sealed is not None:
+            self._require_ours(sealed)
+        known = await self._known(tuple(asked))
+        if asked - known.keys() != set(new):
+            raise InputError(
+                "the sealed rows are not those of these query ids that are new",
+                hint="ask which were released before, and seal the others",
+            )
+        self._require_carriable(len(new), 0 if sealed is None else len(sealed.sealed))
+        return await self._put(identifier, querier, query_ids, new)
+
+    async def _put(
+        self,
+        identifier: JobId,
+        querier: str,
+        query_ids: bytes,
+        new: Sequence[bytes],
+        *,
+        row_digests: bytes = b"",
+    ) -> Job:
+        """Store a job, if its querier may spend that; another gateway may have been first."""
         await self._require_allowed(querier, len(new))
-        places = {digest: position for position, digest in enumerate(new)}
-        by_digest = dict(zip(digests, inputs, strict=True))
-        queries = [
-            Query(nonce=secrets.token_bytes(NONCE_BYTES), input=by_digest[each]) for each in new
-        ]
-        ids = [query_id(self.task.task_id, query) for query in queries]
+        places = {each: position for position, each in enumerate(new)}
         job = Job(
             querier=querier,
-            digests=digests,
-            positions=tuple(places.get(each, KNOWN) for each in digests),
-            nonces=tuple(query.nonce for query in queries),
+            query_ids=query_ids,
+            positions=tuple(places.get(each, KNOWN) for each in split_query_ids(query_ids)),
+            row_digests=row_digests,
             deadline=int(self._clock()) + self._deadline_seconds,
-            batch=batch_id(self.task.task_id, ids),
+            batch=batch_id(self.task.task_id, b"".join(new)),
         )
         stored = await asyncio.to_thread(self._store.put_once, identifier, Kind.JOB, encode(job))
         job = decode(stored, Job)
         self._note_owner(job)  # before its batch starts and is told of
         return job
 
-    async def _start(self, job: Job, inputs: Sequence[bytes]) -> None:
-        request = job.request(inputs, self.task.task_id)
+    async def _start(self, job: Job, sealed: SealedQueries) -> None:
         if self._clock() <= job.deadline:
-            await self._dispatch(request)
+            await self._dispatch(BatchRequest(deadline=job.deadline, queries=sealed))
 
-    def _require_carriable(self, queries: int) -> None:
+    async def _released_rows(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The ids under which rows from the page were released before, by their digests."""
+        ids = {each: split_query_ids(self._ids_of_row.get(each, b"")) for each in digests}
+        known = await self._known([each for found in ids.values() for each in found])
+        return {digest: each for digest, found in ids.items() for each in found if each in known}
+
+    async def _hear_of_ends(self, querier: str) -> None:
+        """Another aggregator may have released what this querier asked for."""
+        await self._catch_up()
+        self._open[querier] -= await self._runner.ask(
+            Aggregator.ended_among, tuple(self._open[querier])
+        )
+
+    async def _known(self, query_ids: Sequence[bytes]) -> dict[bytes, Release]:
+        """What was released before of these, as far as it was heard of here."""
+        return await self._runner.ask(_known_among, query_ids)
+
+    def _require_ours(self, sealed: SealedQueries) -> None:
+        if sealed.task_id != self.task.task_id:
+            raise InputError(
+                "these rows are sealed for another task",
+                hint="fetch the terms from /api/task/terms",
+            )
+        require_for_all(self.task, sealed)
+
+    def _require_carriable(self, queries: int, of_rows: int) -> None:
         """Before anything is charged: a list that cannot be sent would abort the batch."""
         task = self.task
         of_all = task.answer_bytes(queries) * task.trust.teachers
-        of_rows = queries * (_FLOAT_BYTES * len(task.features) + _MORE_QUERY_BYTES)
-        longest = max(task.list_bytes(queries), of_rows)
+        longest = max(task.list_bytes(queries), of_rows + _MORE_REQUEST_BYTES)
         if queries and longest > frames.MOST_BYTES:
             raise TooManyRows(
                 f"{queries:,} new rows would make messages of {longest:,} bytes, and "
@@ -294,6 +374,15 @@ class Jobs:
     def _note_owner(self, job: Job) -> None:
         if job.charged:  # one that costs nothing has no batch, and the same id as all such
             self._owners[job.batch] = job.querier
+            self._open[job.querier].add(job.batch)
+
+    def _note_rows(self, job: Job) -> None:
+        """Under which ids rows from the page were asked about."""
+        digests = split_query_ids(job.row_digests)
+        for digest, query_id, position in zip(digests, job.rows, job.positions, strict=False):
+            ids = self._ids_of_row.get(digest, b"")
+            if position != KNOWN and not ids.endswith(query_id):
+                self._ids_of_row[digest] = ids + query_id
 
     async def _find(self, identifier: JobId) -> Job | None:
         stored = await asyncio.to_thread(self._store.get, identifier, Kind.JOB)
@@ -314,11 +403,22 @@ class Jobs:
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
                 self._note_owner(job)
+                self._note_rows(job)
                 self._counted.add(position)
             self._counted = {each for each in self._counted if each >= start}
 
 
-def _known_among(aggregator: Aggregator, digests: Sequence[bytes]) -> dict[bytes, Release]:
-    """What was released before of these inputs."""
-    found = {digest: aggregator.known_release(digest) for digest in digests}
-    return {digest: answer for digest, answer in found.items() if answer is not None}
+def _known_among(aggregator: Aggregator, query_ids: Sequence[bytes]) -> dict[bytes, Release]:
+    """What was released before of these queries."""
+    found = {each: aggregator.known_release(each) for each in query_ids}
+    return {each: answer for each, answer in found.items() if answer is not None}
+
+
+def _require_few(rows: int) -> None:
+    if rows > MOST_QUERIES:
+        raise TooManyRows(f"{rows:,} rows; a job has {MOST_QUERIES:,} at most", hint="split it")
+
+
+def _require_same(before: bytes, now: bytes) -> None:
+    if before != now:
+        raise JobChanged("this key belongs to a job with other rows", hint="choose a new key")

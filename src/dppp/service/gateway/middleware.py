@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dppp.protocol.columns import TEXT, Column
 from dppp.service.gateway.queriers import Querier, find_querier
 
 MOST_AT_ONCE = 32
@@ -68,9 +69,18 @@ _MORE_VALUES = 1_000
 """For what is in a request beside its rows: the classes that a querier counts on, mostly."""
 
 
-def most_values_of(features: Sequence[str], rows: int) -> int:
+_COMMAS_OF_A_TEXT = 50
+"""On average; a page of prose has fewer."""
+
+
+def most_values_of(columns: Sequence[Column], rows: int) -> int:
     """Commas that this many rows can have, also as records, whose names may have commas too."""
-    return rows * (len(features) + "".join(features).count(",")) + _MORE_VALUES
+    names = "".join(column.name for column in columns).count(",")
+    categories = sum(
+        max((value.count(",") for value in column.type.values), default=0) for column in columns
+    )
+    texts = _COMMAS_OF_A_TEXT * sum(column.type.kind == TEXT for column in columns)
+    return rows * (len(columns) + names + categories + texts) + _MORE_VALUES
 
 
 class BodyLimit:

@@ -8,7 +8,12 @@ too wide for that is refused, or for the paper's formulas told by its variance a
 import math
 
 from dppp.errors import InputError
-from dppp.learning.win_probability import ExpectedMargin, accuracy_of, accuracy_without_noise
+from dppp.learning.win_probability import (
+    ExpectedMargin,
+    accuracy_of,
+    accuracy_without_noise,
+    lead_needed,
+)
 from dppp.privacy.calibration import calibrate_for
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.paper_bounds import analytic_gaussian_sigma
@@ -18,6 +23,9 @@ from dppp.service.gateway.schemas import PlannedNoise, PlanQuestion
 
 _WIDEST_VARIANCE = 150_000
 """Of noise that is worked out exactly; a tally of a thousand votes would say nothing under it."""
+
+_SURE_ENOUGH = 0.9
+"""The chance of being right for which the lead is told."""
 
 
 def plan_noise(question: PlanQuestion) -> PlannedNoise:
@@ -36,14 +44,23 @@ def plan_noise(question: PlanQuestion) -> PlannedNoise:
     if variance <= _WIDEST_VARIANCE:
         calibration = question.calibration
         certificate = calibrate_for(question.noise, promise, trust, calibration=calibration)
-        return _worked_out(certificate, margin)
+        return _worked_out(certificate, margin, question.votes)
     if question.calibration == "exact":
-        raise InputError(
-            f"the noise would deviate by about {math.sqrt(variance):,.0f} votes and drown those "
-            f"of {trust.teachers} teachers",
+        raise _too_wide_to_plan(math.sqrt(variance), trust.teachers * question.votes)
+    return _too_wide(question, trust, variance, margin)
+
+
+def _too_wide_to_plan(deviation: float, votes: int) -> InputError:
+    said = f"the noise would deviate by about {deviation:,.0f} votes"
+    if deviation > votes:
+        return InputError(
+            f"{said} and drown the {votes:,} votes of all teachers",
             hint="raise epsilon or delta, or ask less",
         )
-    return _too_wide(question, trust, variance, margin)
+    return InputError(
+        f"{said} beside {votes:,}, which is too wide to be worked out here",
+        hint="raise epsilon or delta, ask less, or use dppp plan",
+    )
 
 
 def _variance_to_expect(question: PlanQuestion) -> float:
@@ -55,9 +72,11 @@ def _variance_to_expect(question: PlanQuestion) -> float:
     return paper_noise_of_one(question.noise, epsilon, delta).variance
 
 
-def _worked_out(certificate: Certificate, margin: ExpectedMargin) -> PlannedNoise:
+def _worked_out(certificate: Certificate, margin: ExpectedMargin, votes: int) -> PlannedNoise:
+    """The noise is that of all teachers' shares, however many votes each of them casts."""
     trust = certificate.trust
-    races = margin.races(trust.teachers)
+    votes_in_all = votes * trust.teachers
+    races = margin.races(votes_in_all)
     tally = certificate.noise.of_teachers(trust.teachers)
     return PlannedNoise(
         noise=certificate.noise.name,
@@ -66,6 +85,9 @@ def _worked_out(certificate: Certificate, margin: ExpectedMargin) -> PlannedNois
         threshold=trust.threshold,
         variance=certificate.noise.variance,
         tally_variance=tally.variance,
+        tally_deviation=math.sqrt(tally.variance),
+        votes_in_all=votes_in_all,
+        lead_needed=lead_needed(tally, margin.classes, chance=_SURE_ENOUGH),
         promised_delta=certificate.promise.delta,
         exact_delta=certificate.exact_delta,
         is_certified=certificate.certified,
@@ -78,16 +100,21 @@ def _too_wide(
     question: PlanQuestion, trust: Trust, variance: float, margin: ExpectedMargin
 ) -> PlannedNoise:
     """The paper's noise for many queries, which it divides its ε by: far too much of it."""
+    votes_in_all = question.votes * trust.teachers
+    tally_variance = variance * trust.teachers / trust.honest_shares
     return PlannedNoise(
         noise=question.noise,
         calibration=question.calibration,
         honest_shares=trust.honest_shares,
         threshold=trust.threshold,
         variance=variance,
-        tally_variance=variance * trust.teachers / trust.honest_shares,
+        tally_variance=tally_variance,
+        tally_deviation=math.sqrt(tally_variance),
+        votes_in_all=votes_in_all,
+        lead_needed=None,
         promised_delta=question.delta,
         exact_delta=None,
         is_certified=False,
         accuracy=None,
-        accuracy_without_noise=accuracy_without_noise(margin.races(trust.teachers)),
+        accuracy_without_noise=accuracy_without_noise(margin.races(votes_in_all)),
     )

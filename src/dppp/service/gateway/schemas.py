@@ -7,7 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from dppp.protocol.events import Stage
 from dppp.service.gateway.job import MOST_RECENT
 
-Row = Annotated[list[FiniteFloat], Field(description="A number for each feature, in order.")]
+Cell = FiniteFloat | str | None
+"""A number, a category's value or a text; null is missing."""
+Row = Annotated[
+    list[Cell], Field(description="A value for each feature, in order; null where it is missing.")
+]
 
 FEW_LABELS = 5
 """Labels of a batch in a list of batches; all of them are at /api/batches/…/labels."""
@@ -25,16 +29,42 @@ class Problem(BaseModel):
 
 
 class NewBatch(_Sent):
-    """Rows to label: `rows` in the order of the task's features, or `records` by their names."""
+    """Rows to label: sealed ones, or in the clear, so that this gateway reads and seals them.
 
+    In the clear they are `rows` in the order of the task's features, or `records` by their names.
+    """
+
+    query_ids: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Of all rows that you sealed, 32 bytes each, base64.",
+    )
+    sealed: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Those of them that were not released before, as sealed queries, base64.",
+    )
     rows: list[Row] | None = Field(default=None, min_length=1)
-    records: list[dict[str, FiniteFloat]] | None = Field(default=None, min_length=1)
+    records: list[dict[str, Cell]] | None = Field(default=None, min_length=1)
     classes: list[str] | None = Field(
         default=None, description="The classes that you count on; refused unless the task has them."
     )
     fresh: bool = Field(
-        default=False, description="Ask anew about rows that were released before, at a charge."
+        default=False,
+        description="Ask anew about rows in the clear that were released before, at a charge.",
     )
+
+
+class SomeQueries(_Sent):
+    """Queries by their ids."""
+
+    query_ids: str = Field(min_length=1, description="32 bytes each, in base64.")
+
+
+class WhichReleased(BaseModel):
+    """Which queries were released before: these cost nothing."""
+
+    released: list[bool]
 
 
 class BatchState(BaseModel):
@@ -57,12 +87,16 @@ class Label(BaseModel):
     """A label, null for an abstention, with the noisy counts that it comes from.
 
     `flagged`: votes and noise by the rules hardly ever give such counts, so somebody may have
-    cast more than a vote.
+    cast more than a vote. `lead_by_noise`: how often noise alone gives a lead as large as that of
+    the largest count over the second, if the two classes had equally many votes; 1 says nothing,
+    and small means that noise hardly explains the lead. If another class had more votes than the
+    one that leads, such a lead would be rarer still. It is not the chance that the label is wrong.
     """
 
     label: str | None
     counts: list[int]
     flagged: bool
+    lead_by_noise: float = Field(ge=0, le=1)
 
 
 class Labels(BaseModel):
@@ -124,6 +158,7 @@ class PlanQuestion(BaseModel):
     delta: float = Field(ge=1e-10, le=0.1)
     queries: int = Field(ge=1, le=1_000)
     classes: int = Field(ge=2, le=100)
+    votes: int = Field(default=1, ge=1, le=1_000, description="Of each teacher.")
     margin: float = Field(ge=0.01, le=1, description="Lead of the winner, as a part of all votes.")
     noise: Literal["skellam", "polya", "binomial", "discrete-gaussian"]
     calibration: Literal["exact", "paper"] = "exact"
@@ -138,11 +173,28 @@ class PlannedNoise(BaseModel):
     threshold: int
     variance: float = Field(description="Of the honest shares, per class.")
     tally_variance: float = Field(description="Of the shares of all teachers, per class.")
+    tally_deviation: float = Field(description="Standard deviation of the noise in a count.")
+    votes_in_all: int = Field(description="Of all teachers, on one query.")
+    lead_needed: int | None = Field(
+        description=(
+            "Votes by which the right class must lead every other to be released with a chance of "
+            "90 %; may be more than there are. Null where the noise is too wide to be worked out."
+        )
+    )
     promised_delta: float
     exact_delta: float | None = Field(description="Null where it is too wide to be worked out.")
     is_certified: bool
     accuracy: float | None
     accuracy_without_noise: float
+
+
+class ColumnTerms(BaseModel):
+    """What a feature is: a number, a category with its values, or a text."""
+
+    name: str
+    kind: Literal["number", "category", "text"]
+    values: list[str]
+    may_be_missing: bool
 
 
 class TaskTerms(BaseModel):
@@ -152,6 +204,7 @@ class TaskTerms(BaseModel):
     task_id: str
     classes: list[str]
     features: list[str]
+    columns: list[ColumnTerms] = Field(description="The features with what they hold.")
     teachers: int
     colluders: int
     dropouts: int
@@ -163,6 +216,8 @@ class TaskTerms(BaseModel):
     noise: str
     variance: float
     abstain_below: int | None
+    unit: str
+    votes: list[int]
     cryptosystem: str
     modulus_bits: int | None
     security_bits: int | None

@@ -14,6 +14,7 @@ from dppp.errors import InputError
 from dppp.paillier.dealer import DealtKey
 from dppp.service.ceremony.acceptance import accept_task
 from dppp.service.ceremony.assembling import make_federation_file
+from dppp.service.ceremony.configurations import folder_model
 from dppp.service.ceremony.coordinator import collect, init_federation
 from dppp.service.ceremony.dealing import deal_federation
 from dppp.service.ceremony.federation_file import FederationFile
@@ -99,7 +100,10 @@ def make_local(
     gateway_port: int,
     key: DealtKey | None = None,
 ) -> LocalFederation:
-    """Ceremony and configuration for one teacher per model; all of them accept the task."""
+    """Ceremony and configuration for one teacher per model; all of them accept the task.
+
+    A model is a fitted one, or the path of a folder that `dppp train` made for several votes.
+    """
     skops = import_skops()
     local = LocalFederation(
         folder=folder, teachers=len(models), broker_port=broker_port, gateway_port=gateway_port
@@ -108,8 +112,10 @@ def make_local(
     collect(folder / "coordinator", _join_all(local))
     federation, shares = _make_federation(folder, terms, key)
     for model, config, share in zip(models, local.teacher_configs, shares, strict=True):
-        _set_up(local, federation, config.parent, share)
-        skops.dump(model, config.parent / "model.skops")
+        is_folder = isinstance(model, Path)
+        _set_up(local, federation, config.parent, share, folder=model if is_folder else None)
+        if not is_folder:
+            skops.dump(model, config.parent / "model.skops")
         accept_task(read_config(config, TeacherConfig), accept_no_colluders=True, is_first_use=True)
     _set_up(local, federation, local.broker_config.parent)
     _set_up(local, federation, local.aggregator_config.parent)
@@ -147,7 +153,11 @@ def _join_all(local: LocalFederation) -> list[JoinRequest]:
 
 
 def _set_up(
-    local: LocalFederation, federation: FederationFile, home: Path, share: bytes | None = None
+    local: LocalFederation,
+    federation: FederationFile,
+    home: Path,
+    share: bytes | None = None,
+    folder: Path | None = None,
 ) -> None:
     address = f"{LOCALHOST}:{local.broker_port}"
     set_up(
@@ -158,6 +168,7 @@ def _set_up(
         servers=[f"tls://{address}"],
         listen=address,
         ledger=LEDGER,
+        model=None if folder is None else folder_model(folder),
     )
 
 

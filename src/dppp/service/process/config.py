@@ -196,6 +196,13 @@ class HttpModel(Section):
     timeout_seconds: float = Field(default=30, gt=0)
 
 
+class FolderModel(Section):
+    """The models that `dppp train` made, one for each vote, beside their manifest."""
+
+    kind: Literal["folder"]
+    path: ConfigPath
+
+
 class PickleModel(Section):
     """A pickle, which can run any code: only with the command's flag that says so."""
 
@@ -204,7 +211,7 @@ class PickleModel(Section):
 
 
 Model = Annotated[
-    SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | PickleModel,
+    SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | FolderModel | PickleModel,
     Field(discriminator="kind"),
 ]
 
@@ -370,4 +377,5 @@ def first_problem(what: str, error: ValidationError) -> InputError:
         return InputError(f"{what}: {where} is not known here", hint="correct or remove it")
     if first["type"] == "missing":
         return InputError(f"{what}: {where} is missing", hint="add it")
-    return InputError(f"{what}: {where}: {first['msg'].removeprefix('Value error, ')}")
+    said = first["msg"].removeprefix("Value error, ")
+    return InputError(f"{what}: {where}: {said}", hint="correct it, and try again")

@@ -4,29 +4,41 @@ Used by `dppp query`. A gateway that is out of reach or busy is called again for
 says is trusted: what is not of the expected form is refused, and its words are made safe to print.
 """
 
+import base64
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from dppp.errors import GatewayAbort, GatewayError, GatewayRefusal, InputError
+from dppp.errors import (
+    GatewayAbort,
+    GatewayError,
+    GatewayRefusal,
+    InputError,
+    TaskError,
+    WireError,
+    message_of,
+)
+from dppp.hashing import HASH_BYTES
 from dppp.protocol.events import Stage
+from dppp.protocol.messages import SealedQueries
+from dppp.protocol.task import Task
+from dppp.protocol.wire import decode, encode
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,
     Labels,
     Problem,
     Rights,
-    TaskTerms,
+    WhichReleased,
 )
 from dppp.service.process.config import is_this_machine
 
 Model = TypeVar("Model", bound=BaseModel)
-Rows = Sequence[Sequence[float]]
 
 _RETRY_SECONDS = 2
 _FIRST_POLL_SECONDS = 0.05
@@ -42,6 +54,8 @@ class Labelled:
     label: str | None
     counts: tuple[int, ...]
     is_flagged: bool = False
+    lead_by_noise: float | None = field(default=None, compare=False)
+    """As the gateway says it (schemas.Label); receipts have the counts, and say nothing of it."""
 
 
 class GatewayConnection:
@@ -67,9 +81,15 @@ class GatewayConnection:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def task(self) -> dict[str, Any]:
-        """The terms of the task."""
-        return _read(TaskTerms, self._call("GET", "/api/task")).model_dump()
+    def task(self) -> Task:
+        """The task, with the keys that rows are sealed to; whose they are is for the id to say."""
+        try:
+            return decode(self._call("GET", "/api/task/terms").content, Task)
+        except (WireError, TaskError) as error:
+            raise GatewayError(
+                f"the gateway gives terms of a task that cannot be used: {message_of(error)}",
+                hint="check the address, and that both have the same version of dppp",
+            ) from None
 
     def budget(self) -> dict[str, Any]:
         """What was spent and is left."""
@@ -87,9 +107,22 @@ class GatewayConnection:
                 ),
             )
 
-    def submit(self, rows: Rows, *, key: str, is_fresh: bool = False) -> str:
-        """Send a batch; the same rows under the same key are the same batch."""
-        body = {"rows": [list(row) for row in rows], "fresh": is_fresh}
+    def are_released(self, query_ids: bytes) -> list[bool]:
+        """Which queries were released before, so that they cost nothing."""
+        body = {"query_ids": base64.b64encode(query_ids).decode()}
+        found = _read(WhichReleased, self._call("POST", "/api/released", json=body)).released
+        if len(found) != len(query_ids) // HASH_BYTES:
+            raise GatewayError("the gateway did not say of each row whether it was released before")
+        return found
+
+    def submit(self, query_ids: bytes, sealed: SealedQueries | None, *, key: str) -> str:
+        """Send a batch: the ids of all rows, and those sealed that were not released before.
+
+        The same ids under the same key are the same batch.
+        """
+        body = {"query_ids": base64.b64encode(query_ids).decode()}
+        if sealed is not None:
+            body["sealed"] = base64.b64encode(encode(sealed)).decode()
         headers = {"Idempotency-Key": key}
         return _read(BatchState, self._call("POST", "/api/batches", json=body, headers=headers)).id
 
@@ -113,7 +146,12 @@ class GatewayConnection:
         """The labels of a released batch."""
         found = _read(Labels, self._call("GET", f"/api/batches/{batch}/labels"))
         return [
-            Labelled(label=each.label, counts=tuple(each.counts), is_flagged=each.flagged)
+            Labelled(
+                label=each.label,
+                counts=tuple(each.counts),
+                is_flagged=each.flagged,
+                lead_by_noise=each.lead_by_noise,
+            )
             for each in found.labels
         ]
 
@@ -142,7 +180,7 @@ class GatewayConnection:
                 if answer.status_code < 500:
                     raise GatewayRefusal(f"the gateway refused: {problem}", hint=hint)
             except httpx.HTTPError as error:
-                problem = f"{type(error).__name__} {error}".strip()
+                problem = str(error) or type(error).__name__
                 if "CERTIFICATE_VERIFY_FAILED" in problem:  # waiting does not change it
                     raise GatewayError(
                         f"the gateway's TLS certificate is not trusted here: {problem}",
@@ -153,7 +191,8 @@ class GatewayConnection:
                     ) from error
             if time.monotonic() > until:
                 raise GatewayError(
-                    f"the gateway cannot be used: {problem}", hint="run this again later"
+                    f"the gateway {self._client.base_url} cannot be used: {problem}",
+                    hint="check its address, or run this again later",
                 )
             time.sleep(_RETRY_SECONDS)
 
@@ -170,7 +209,7 @@ def _require_address(address: str) -> None:
         )
     if not address.startswith("https://") and not is_this_machine(host):
         raise InputError(
-            f"{address!r} is on another machine, and your token and rows would pass in the clear",
+            f"{address!r} is on another machine, and your token would pass in the clear",
             hint="write it as https://host:port",
         )
 

@@ -6,47 +6,43 @@ Used by `dppp query`, so that a gateway that says one label and signs another is
 from collections.abc import Sequence
 
 from dppp.errors import DpppError, GatewayFault, message_of
-from dppp.protocol.inputs import encode_inputs
-from dppp.protocol.messages import input_digest
+from dppp.protocol.messages import QueryId, split_query_ids
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
-from dppp.service.querier.connection import Labelled, Rows
-
-Names = Sequence[str]
+from dppp.service.querier.connection import Labelled
 
 
 class SignedLabels:
-    """The labels in the receipts of one run, by the digests of their rows.
+    """The labels in the receipts of one run, by their query ids.
 
-    `features` and `classes` are what the gateway called the columns of the rows and of the counts:
-    a receipt of a task that has them otherwise is about other rows. That a receipt itself holds is
-    for `dppp verify`.
+    `task` is the one that the rows were sealed for: a receipt of another is about other rows. That
+    a receipt itself holds is for `dppp verify`.
     """
 
-    def __init__(self, *, features: Names, classes: Names) -> None:
-        self._features = tuple(features)
-        self._classes = tuple(classes)
-        self._labels: dict[bytes, Labelled] = {}
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._labels: dict[QueryId, Labelled] = {}
 
-    def find(self, receipt: bytes | None, rows: Rows, labels: Sequence[Labelled]) -> list[bool]:
+    def find(
+        self, receipt: bytes | None, query_ids: Sequence[QueryId], labels: Sequence[Labelled]
+    ) -> list[bool]:
         """Which of these rows have their label in a receipt, of this batch or of an earlier one.
 
         A label that differs from this batch's receipt is refused. Rows that are in no receipt were
         released before.
         """
         for each in labels:
-            is_named = each.label is None or each.label in self._classes
-            if not is_named or len(each.counts) != len(self._classes):
+            is_named = each.label is None or each.label in self._task.class_names
+            if not is_named or len(each.counts) != len(self._task.class_names):
                 raise GatewayFault(
                     "the gateway gave a label that is not a class, or other counts than one for "
                     "each class",
                     hint="use none of its labels, and tell the teachers",
                 )
         own = {} if receipt is None else self._read(receipt)
-        digests = [input_digest(each) for each in encode_inputs(rows, len(self._features))]
-        for place, (digest, labelled) in enumerate(zip(digests, labels, strict=True)):
-            if own.get(digest, labelled) != labelled:
+        for place, (query_id, labelled) in enumerate(zip(query_ids, labels, strict=True)):
+            if own.get(query_id, labelled) != labelled:
                 raise GatewayFault(
                     f"the gateway says another label or other counts for row {place} of the batch "
                     "than its own receipt",
@@ -54,31 +50,32 @@ class SignedLabels:
                 )
         self._labels |= own
         return [
-            self._labels.get(digest) == labelled
-            for digest, labelled in zip(digests, labels, strict=True)
+            self._labels.get(query_id) == labelled
+            for query_id, labelled in zip(query_ids, labels, strict=True)
         ]
 
-    def _read(self, data: bytes) -> dict[bytes, Labelled]:
+    def _read(self, data: bytes) -> dict[QueryId, Labelled]:
         try:
             receipt = decode(data, Receipt)
             task = decode(receipt.task, Task)
             names = dict(enumerate(task.class_names))
             labels = {
-                query.digest: Labelled(
+                query_id: Labelled(
                     label=None if answer.label is None else names[answer.label],
                     counts=answer.counts,
                     is_flagged=answer.is_flagged,
                 )
-                for query, answer in zip(receipt.queries, receipt.answers, strict=True)
+                for query_id, answer in zip(
+                    split_query_ids(receipt.query_ids), receipt.answers, strict=True
+                )
             }
         except (DpppError, ValueError, KeyError) as error:
             raise GatewayFault(
                 f"the gateway's receipt is not about these rows: {message_of(error)}"
             ) from error
-        if (task.features, task.class_names) != (self._features, self._classes):
+        if task.task_id != self._task.task_id:
             raise GatewayFault(
-                "the task of the gateway's receipt has other columns or classes, or in another "
-                "order, than the gateway said",
+                "the gateway's receipt is of another task than the one that it gave the terms of",
                 hint="use none of its labels, and tell the teachers",
             )
         return labels

@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dppp.errors import FederationError
-from dppp.learning.models import as_predict
 from dppp.paillier.blinding import BlindingTable
 from dppp.paillier.blinding_pool import BlindingPool
 from dppp.protocol.cryptosystem import TeacherKeys
@@ -19,23 +18,13 @@ from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.ceremony.home import Home
-from dppp.service.process.config import (
-    CallableModel,
-    HttpModel,
-    OnnxModel,
-    PickleModel,
-    SkopsModel,
-    TeacherConfig,
-    TorchModel,
-)
+from dppp.service.process.config import TeacherConfig
 from dppp.service.process.monitoring import Monitor, make_monitor
 from dppp.service.process.tls_certificate_watch import TlsCertificateWatch
 from dppp.service.stores.epoch_secrets import open_epoch_secrets
 from dppp.service.stores.ledgers import open_ledger
 from dppp.service.teacher.metrics import TeacherMetrics
-from dppp.service.teacher.models.http import load_http
-from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
-from dppp.service.teacher.models.pickled import load_pickle
+from dppp.service.teacher.models.configured import load_models
 from dppp.service.teacher.station import TeacherStation
 
 log = logging.getLogger("dppp.teacher")
@@ -47,34 +36,15 @@ def run_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> None:
     """Run until SIGTERM or SIGINT; what is in work then is finished and stored."""
     home = Home(folder=config.home)
     federation = read_federation(config.federation, read_hash(config.federation_hash))
-    predict = load_model(config, federation.task.class_names, allow_pickle=allow_pickle)
-    with _teacher(config, home, federation, predict) as teacher:
+    index = federation.index_of(home.request().name)
+    models = load_models(config, federation.task, index, allow_pickle=allow_pickle)
+    with _teacher(config, home, federation, models) as teacher:
         asyncio.run(_serve(config, home, federation, teacher))
-
-
-def load_model(
-    config: TeacherConfig, class_names: tuple[str, ...], *, allow_pickle: bool
-) -> Predict:
-    """The model of a configuration, ready to vote on the task's classes."""
-    match config.model:
-        case SkopsModel() as model:
-            return as_predict(load_skops(model.path, model.trusted_types), class_names)
-        case OnnxModel() as model:
-            return load_onnx(model.path, class_names)
-        case TorchModel() as model:
-            module = load_torch(model.path, model.class_name, model.arguments)
-            return as_predict(module, class_names)
-        case CallableModel() as model:
-            return as_predict(load_callable(model.import_name), class_names)
-        case HttpModel() as model:
-            return as_predict(load_http(model.url, model.timeout_seconds), class_names)
-        case PickleModel() as model:
-            return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
 
 
 @contextmanager
 def _teacher(
-    config: TeacherConfig, home: Home, federation: FederationFile, predict: Predict
+    config: TeacherConfig, home: Home, federation: FederationFile, models: Sequence[Predict]
 ) -> Iterator[Teacher]:
     name = home.request().name
     index = federation.index_of(name)
@@ -93,8 +63,9 @@ def _teacher(
             task=federation.task,
             keys=keys,
             signer=signer_of(home.signing_key()),
+            row_key=home.sealing_key(),
             ledger=ledger,
-            predict=predict,
+            predict=models,
             note=lambda remark: log.warning("model", extra={"reason": remark}),
         )
 

@@ -19,7 +19,7 @@ from typing import get_args
 from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, EpochSecretsUnavailable, LedgerError, WireError
-from dppp.protocol.messages import BallotList, BatchRequest, CertifiedList, ProofRequest
+from dppp.protocol.messages import BallotList, BallotRequest, CertifiedList, ProofRequest
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.messages import CastRequest, MaskedFromAggregator, RefundNotice
@@ -36,14 +36,14 @@ _QUIET_SECONDS = 30
 _KINDS = frozenset(
     each.KIND
     for each in (
-        BatchRequest,
+        BallotRequest,
         BallotList,
         CertifiedList,
         ProofRequest,
         *get_args(MaskedFromAggregator),
     )
 )
-_CHARGING = (BatchRequest.KIND, CastRequest.KIND, RefundNotice.KIND)
+_CHARGING = (BallotRequest.KIND, CastRequest.KIND, RefundNotice.KIND)
 """After these the ledger may have more or fewer queries left."""
 _WORKER = re.compile(r"[0-9a-f]{16}")
 

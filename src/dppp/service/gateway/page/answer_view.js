@@ -1,21 +1,28 @@
 // The answer: label, noisy counts, the price before and after; or why there is none.
 
-import { countBars, flagOf, marginWords } from "./bars.js";
+import { countBars, flagOf, marginWords, surenessWords, widestOf } from "./bars.js";
 import { columnCsv } from "./csv.js";
-import { byId, make, setText } from "./dom.js";
+import { answersTable } from "./answers_table.js";
+import { bringIntoView, byId, make, setText } from "./dom.js";
 import { offer } from "./gateway.js";
 import { markOf } from "./verification.js";
 import { chance, figure, several, whole } from "./words.js";
 
-const SHOWN_ROWS = 20;
+const SHOWN_ROWS = 1000;
 
-export function drawPrice(rows, budget) {
-  if (!budget) return setText(byId("price"), "");
+// `cost` leaves out the rows that were answered in this tab before.
+export function drawPrice(rows, cost, budget) {
+  setText(byId("price"), budget ? priceWords(rows, cost, budget) : "");
+}
+
+function priceWords(rows, cost, budget) {
   const left = `${whole(budget.left_to_you)} of ${whole(budget.queries)} left`;
-  setText(
-    byId("price"),
-    rows ? `Costs ${several(rows, "query", "queries")} at most, ${left}. What was released before is free.` : `${left}.`,
-  );
+  if (!rows) return `${left}.`;
+  if (!cost) return `Free: this was released before. ${left}.`;
+  const price = several(cost, "query", "queries");
+  if (cost <= budget.left_to_you) return `Costs ${price} at most, ${left}. What was released before is free.`;
+  if (!budget.left_to_you) return `This costs ${price}, and none are left to you. The parties must agree on a new task for more.`;
+  return `This costs ${price}, and ${whole(budget.left_to_you)} are left to you. Ask for fewer rows.`;
 }
 
 export function hideAnswer() {
@@ -27,31 +34,37 @@ export function drawAnswer(task, labels, state, before, after) {
   const shown = labels.slice(0, SHOWN_ROWS);
   const isSingle = labels.length === 1;
   const more = labels.length - shown.length;
+  const rest = more ? `And ${whole(more)} more, in the file of labels. ` : "";
   byId("answer-body").replaceChildren(
-    make("div", { class: "rows" }, ...shown.map((answer) => answerNode(task.classes, answer, isSingle))),
-    make("p", { class: "quiet small", text: (more ? `And ${more} more. ` : "") + noiseWords(task) }),
+    isSingle ? answerNode(task.classes, labels[0]) : answersTable(shown),
+    ...(isSingle ? [] : flagOf(labels)),
+    make("p", { class: "quiet small", text: rest + noiseWords(task) }),
   );
   drawCost(state, before, after);
   byId("answer-links").replaceChildren(...linksOf(labels, state, isSingle));
   byId("answer").hidden = false;
+  bringIntoView(byId("answer"));
 }
 
 // How far a count may be from the votes, so that nobody takes a lead of two for certain.
 function noiseWords(task) {
   const honest = task.teachers - task.colluders - task.dropouts;
   const spread = Math.sqrt((task.variance * task.teachers) / honest);
-  return `Each count is the votes of ${several(task.teachers, "teacher")} plus their noise, about ±${figure(spread)}.`;
+  const votes = task.votes.reduce((sum, each) => sum + each, 0);
+  const inAll = votes === task.teachers ? "" : ` (${whole(votes)} in all)`;
+  return `Each count is the votes of ${several(task.teachers, "teacher")}${inAll} plus their noise, about ±${figure(spread)}.`;
 }
 
-function answerNode(classes, answer, isBig) {
+function answerNode(classes, answer) {
   const label = answer.label ?? "No answer";
   const kind = answer.label === null ? " abstained" : "";
   return make(
     "div",
     {},
-    make("p", { class: (isBig ? "big" : "won") + kind, "data-label": label, text: label }),
+    make("p", { class: "big" + kind, "data-label": label, text: label }),
     make("p", { class: "margin", text: `noisy counts, ${marginWords(answer)}` }),
-    countBars(classes, answer),
+    ...(answer.label === null ? [] : [make("p", { class: "sureness quiet small", text: surenessWords(answer) })]),
+    countBars(classes, answer, widestOf([answer])),
     ...flagOf([answer]),
   );
 }
@@ -94,4 +107,5 @@ export function showRefusal(reason, status) {
   setText(byId("refusal-reason"), reason);
   setText(byId("refusal-next"), NEXT[status] ?? "");
   byId("refusal").hidden = false;
+  bringIntoView(byId("refusal"));
 }

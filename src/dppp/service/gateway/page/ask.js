@@ -21,9 +21,12 @@ export async function startAsk(task, refresh) {
   const ways = {};
   let isAsking = false;
   const rows = () => ways[chosenWay()]?.() ?? [];
+  const released = new Set(); // rows answered in this tab: asking again is free
   const changed = () => {
-    byId("ask-now").disabled = isAsking || rows().length === 0;
-    drawPrice(rows().length, lastBudget());
+    const [given, budget] = [rows(), lastBudget()];
+    const cost = new Set(given.map(String).filter((row) => !released.has(row))).size;
+    byId("ask-now").disabled = isAsking || !given.length || (budget !== null && cost > budget.left_to_you);
+    drawPrice(given.length, cost, budget);
   };
   const { rows: examples } = await get("/api/examples").catch(() => ({ rows: [] }));
   ways.fields = startFields(task, examples, changed);
@@ -34,7 +37,8 @@ export async function startAsk(task, refresh) {
   byId("ask-now").addEventListener("click", async () => {
     isAsking = true;
     changed();
-    await askFor(task, rows());
+    const asked = rows();
+    if (await askFor(task, asked)) for (const row of asked) released.add(String(row));
     isAsking = false;
     changed();
     refresh();
@@ -57,17 +61,23 @@ function chooseWay(ways, first, changed) {
   show();
 }
 
+// Whether there is an answer.
 async function askFor(task, rows) {
   hideAnswer();
   try {
     const before = await patiently(askBudget);
     const state = await untilOver(task, await send(rows));
     const after = await patiently(askBudget);
-    if (state.stage === "aborted") return showRefusal(`The batch was aborted: ${state.reason}`, 410);
+    if (state.stage === "aborted") {
+      showRefusal(`The batch was aborted: ${state.reason}`, 410);
+      return false;
+    }
     const { labels } = await patiently(() => get(`/api/batches/${state.id}/labels`));
     drawAnswer(task, labels, state, before, after);
+    return true;
   } catch (error) {
     showRefusal(error.message, error instanceof Refused ? error.status : 0);
+    return false;
   } finally {
     setText(byId("ask-status"), "");
   }

@@ -24,21 +24,42 @@ export function startDrawing(task, onChange) {
 }
 
 export function startFields(task, examples, onChange) {
-  const inputs = task.features.map((name) => {
-    const input = make("input", { type: "number", step: "any", required: "", name, oninput: onChange });
-    byId("fields").append(make("label", {}, name, input));
+  const inputs = task.columns.map((column) => {
+    const input = fieldOf(column, onChange);
+    byId("fields").append(make("label", {}, column.name, input));
     return input;
   });
   let next = 0;
   byId("example").hidden = examples.length === 0;
   byId("example").addEventListener("click", () => {
     const row = examples[next % examples.length];
-    inputs.forEach((input, place) => (input.value = String(row[place])));
+    inputs.forEach((input, place) => (input.value = row[place] === null ? "" : String(row[place])));
     next += 1;
     onChange();
   });
   byId("fields").addEventListener("submit", (event) => event.preventDefault());
-  return () => (inputs.every((input) => input.value !== "") ? [inputs.map((input) => input.valueAsNumber)] : []);
+  return () => {
+    const read = inputs.map((input, place) => valueOf(input, task.columns[place]));
+    return read.includes(undefined) ? [] : [read];
+  };
+}
+
+// A field for a number, a choice of a category's values, or a line of text.
+function fieldOf(column, onChange) {
+  const required = column.may_be_missing ? undefined : "";
+  const placeholder = column.may_be_missing ? "missing" : undefined;
+  const more = { name: column.name, required, oninput: onChange };
+  if (column.kind === "number") return make("input", { type: "number", step: "any", placeholder, ...more });
+  if (column.kind === "text") return make("input", { type: "text", placeholder, ...more });
+  const none = make("option", { value: "", text: column.may_be_missing ? "missing" : "choose" });
+  return make("select", more, none, ...column.values.map((value) => make("option", { value, text: value })));
+}
+
+// What a field holds; null if it is missing, undefined if it must not be.
+function valueOf(input, column) {
+  if (input.validity.badInput) return undefined;
+  if (input.value.trim() === "") return column.may_be_missing ? null : undefined;
+  return column.kind === "number" ? input.valueAsNumber : input.value.trim();
 }
 
 export function startFile(task, onChange) {
@@ -52,7 +73,7 @@ export function startFile(task, onChange) {
       const file = event.target.files[0];
       if (file) {
         if (file.size > MOST_FILE_BYTES) throw new Error("the file is larger than 20 MB; use dppp query");
-        const read = readRows(await file.text(), task.features);
+        const read = readRows(await file.text(), task.columns);
         rows = read.rows;
         const ignored = read.ignored.length ? `; not sent: ${read.ignored.join(", ")}` : "";
         setText(line, `${several(rows.length, "row")} read${ignored}`);

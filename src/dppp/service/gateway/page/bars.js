@@ -1,11 +1,13 @@
 // Noisy counts as bars, the winner's first in weight, and its margin in words.
 
 import { make, setPart } from "./dom.js";
-import { whole } from "./words.js";
+import { percent, whole } from "./words.js";
+
+// The longest bar of several answers, so that a bar of one can be held against that of another.
+export const widestOf = (answers) => answers.reduce((widest, { counts }) => Math.max(widest, ...counts), 1);
 
 // All classes in the task's order, or only the few with the highest counts, highest first.
-export function countBars(classes, answer, few = classes.length) {
-  const widest = Math.max(1, ...answer.counts);
+export function countBars(classes, answer, widest, few = classes.length) {
   const bars = make("div", { class: "bars" });
   const places = [...classes.keys()];
   if (few < classes.length) places.sort((one, other) => answer.counts[other] - answer.counts[one]).splice(few);
@@ -27,6 +29,14 @@ export function marginWords(answer) {
   const [first, second] = [...answer.counts].sort((one, other) => other - one);
   if (answer.label === null) return "no class had enough votes";
   return first === second ? "a tie, broken by lot" : `ahead by ${whole(first - second)}`;
+}
+
+// What a lead says without knowing the votes; it is not the chance that the label is wrong.
+export function surenessWords(answer) {
+  const share = answer.lead_by_noise;
+  const often = share < 0.001 ? "in fewer than 0.1 % of answers" : `in ${percent(share)} of answers`;
+  const meaning = share > 0.2 ? "so this label may well be noise" : share > 0.01 ? "so doubt is in place" : "so noise hardly explains it";
+  return `If the two leading classes had equal votes, noise alone would give such a lead ${often}: ${meaning}.`;
 }
 
 // A warning, if any of these answers has counts that are not to be believed.

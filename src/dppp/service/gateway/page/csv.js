@@ -1,9 +1,13 @@
-// A CSV file as rows of numbers in the order of the task's features; what is wrong is said by line. Labels go out as one column.
+// A CSV file as rows in the order of the task's columns; what is wrong is said by line. Labels go out as one column.
 
 // As people write numbers: no 0x10, which JavaScript would take.
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-export function readRows(text, features) {
+// Cells that hold nothing, as dppp query has them too.
+const MISSING = new Set(" ? NA N/A n/a #N/A #NA <NA> NaN nan -NaN -nan NaT NULL null None".split(" "));
+
+export function readRows(text, columns) {
+  const features = columns.map((column) => column.name);
   const [header, ...lines] = splitCsv(text);
   if (!header) throw new Error("the file is empty");
   const names = header.cells.map((name) => name.trim());
@@ -12,20 +16,34 @@ export function readRows(text, features) {
   const twice = features.find((feature) => names.indexOf(feature) !== names.lastIndexOf(feature));
   if (twice !== undefined) throw new Error(`the header has the column “${twice}” twice`);
   const places = features.map((feature) => names.indexOf(feature));
-  const rows = lines.map((line) => rowOf(line, places, names));
+  const rows = lines.map((line) => rowOf(line, places, names, columns));
   if (!rows.length) throw new Error("the file has a header and no rows");
   return { rows, ignored: names.filter((name) => !features.includes(name)) };
 }
 
-function rowOf({ cells, number }, places, names) {
+function rowOf({ cells, number }, places, names, columns) {
   if (cells.length !== names.length) throw new Error(`line ${number} has ${cells.length} values, the header ${names.length}`);
-  return places.map((place) => {
+  return places.map((place, index) => {
     const text = cells[place].trim();
-    if (!DECIMAL.test(text) || !Number.isFinite(Number(text))) {
-      throw new Error(`line ${number}, column “${names[place]}”: “${text}” is not a number`);
-    }
-    return Number(text);
+    const [value, fault] = readCell(text, columns[index]);
+    if (fault) throw new Error(`line ${number}, column “${names[place]}”: ${fault}`);
+    return value;
   });
+}
+
+// What is in a cell of a column: a number, a text, null if it is missing; or what is wrong with it.
+export function readCell(text, column) {
+  if (column.may_be_missing && MISSING.has(text)) return [null, null];
+  if (column.kind === "number") {
+    const isNumber = DECIMAL.test(text) && Number.isFinite(Number(text));
+    return isNumber ? [Number(text), null] : [null, `“${text}” is not a number`];
+  }
+  if (MISSING.has(text)) return [null, "the value is missing"];
+  const value = text.normalize("NFC");
+  if (column.kind === "category" && !column.values.includes(value)) {
+    return [null, `“${text}” is not one of ${column.values.slice(0, 8).join(", ")}${column.values.length > 8 ? ", …" : ""}`];
+  }
+  return [value, null];
 }
 
 // Fields may be quoted and then hold commas, doubled quotes and line ends; a line knows where in the file it began.
@@ -33,14 +51,15 @@ export function splitCsv(text) {
   const lines = [];
   let cells = [];
   let [number, next] = [1, 1];
-  const field = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
   text = text.replace(/^\uFEFF/, "");
+  const between = delimiterOf(text);
+  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${between}\\r\\n]*))(${between}|\\r?\\n|$)`, "gy");
   while (field.lastIndex < text.length) {
     const found = field.exec(text);
     if (!found) throw new Error(`line ${next} has a stray quote`);
     next += found[0].split("\n").length - 1;
     cells.push(found[1] === undefined ? found[2] : found[1].replaceAll('""', '"'));
-    if (found[3] !== ",") {
+    if (found[3] !== between) {
       if (cells.length > 1 || cells[0] !== "") lines.push({ cells, number });
       cells = [];
       number = next;
@@ -50,6 +69,14 @@ export function splitCsv(text) {
   }
   if (cells.length) lines.push({ cells, number });
   return lines;
+}
+
+// What divides the first line most often, outside of quotes; a comma if nothing does.
+function delimiterOf(text) {
+  const first = text.split("\n").find((line) => line.trim()) ?? "";
+  const outside = first.split('"').filter((_, place) => place % 2 === 0).join("");
+  const count = (mark) => outside.split(mark).length;
+  return [",", ";", "\t"].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
 }
 
 // One column under its name, quoted so that any text comes back as it was.

@@ -22,6 +22,12 @@ export function setData(element, name, value) {
   if (element.dataset[name] !== value) element.dataset[name] = value;
 }
 
+// On a phone what is new comes below what is there, and nobody would see it.
+export function bringIntoView(element) {
+  const { top } = element.getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
+}
+
 export function setPart(element, part) {
   element.style.setProperty("--part", String(Math.max(0, Math.min(1, part))));
 }

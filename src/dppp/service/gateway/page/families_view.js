@@ -1,8 +1,8 @@
 // One block per family of noise: accuracy as a bar, variance, and δ promised against delivered.
 
-import { byId, make, setPart } from "./dom.js";
+import { byId, make, setPart, setText } from "./dom.js";
 import { FAMILIES } from "./plan_terms.js";
-import { NOISES, chance, figure, percent } from "./words.js";
+import { NOISES, chance, figure, percent, several, whole } from "./words.js";
 
 const LEAST_DELTA = -12; // of ten, at the left end of the bars
 
@@ -50,15 +50,27 @@ function promiseNode(found) {
   return node;
 }
 
-export function drawBest(found, otherwise = "…") {
+// Which noise is best is known only when every one has been worked out.
+export function drawBest(found, otherwise) {
   const certified = found.filter((each) => each.is_certified && each.accuracy !== null);
   const place = byId("plan-best");
-  if (!certified.length) return (place.textContent = otherwise);
+  if (!certified.length) {
+    setText(byId("plan-lead"), "");
+    return (place.textContent = otherwise);
+  }
   const best = certified.reduce((one, other) => (other.variance < one.variance ? other : one));
+  setText(byId("plan-lead"), leadWords(best));
   place.replaceChildren(
     make("strong", { text: `${titleOf(best)} noise` }),
     ` of variance ${figure(best.variance)} keeps the promise with the least noise: the right label in `,
     make("strong", { text: percent(best.accuracy) }),
     ` of queries with such a lead, ${percent(best.accuracy_without_noise)} without noise.`,
   );
+}
+
+// What follows from public numbers alone, whatever the models know.
+function leadWords({ tally_deviation: deviation, votes_in_all: votes, lead_needed: lead }) {
+  const beside = `A count carries noise of ±${figure(deviation)} (standard deviation) beside ${several(votes, "vote")} in all.`;
+  if (lead > votes) return `${beside} To be released in 90 % of queries a class would have to lead by ${whole(lead)}: more than all votes.`;
+  return `${beside} To be released in 90 % of queries a class must lead every other by ${several(lead, "vote")}, ${percent(lead / votes)} of all.`;
 }

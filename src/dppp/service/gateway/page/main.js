@@ -9,6 +9,7 @@ import { forgetToken, keepToken, takeToken } from "./token.js";
 import { NOISES, chance, figure, several, whole } from "./words.js";
 
 const VIEWS = ["live", "ask", "plan"];
+const UNKNOWN_TOKEN = "This gateway does not know this token. Look for a missing or extra character, or ask whoever gave it to you for a new one.";
 
 async function enter() {
   try {
@@ -22,8 +23,9 @@ async function enter() {
     addEventListener("hashchange", showView);
     showView();
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) forgetToken();
-    showDoor(error.message);
+    const isUnknown = error instanceof Refused && error.status === 401;
+    if (isUnknown) forgetToken();
+    showDoor(isUnknown ? UNKNOWN_TOKEN : error.message);
   }
 }
 

@@ -77,7 +77,7 @@ async function askPatiently(path, signal) {
 }
 
 async function askAll(question, signal) {
-  drawBest([]);
+  drawBest([], "Working out each noise …");
   setText(byId("plan-trust"), "");
   const found = [];
   await Promise.all(
@@ -91,7 +91,6 @@ async function askAll(question, signal) {
           byId("plan-trust"),
           `Noise of ${planned.honest_shares} honest teachers keeps the promise; any ${planned.threshold} decrypt together.`,
         );
-        drawBest(found);
       } catch (error) {
         if (error instanceof Refused) drawFamily(family, error.message);
         else if (error.name !== "AbortError") drawFamily(family, "the gateway is out of reach");

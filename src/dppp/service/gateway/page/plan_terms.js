@@ -13,6 +13,13 @@ export const SLIDERS = [
     from: (task) => task.teachers,
     words: whole,
   },
+  {
+    name: "votes",
+    label: "Votes of each teacher",
+    scale: [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100],
+    from: () => 1,
+    words: whole,
+  },
   { name: "colluders", label: "Colluders among them", scale: COUNTS, from: (task) => task.colluders, words: whole },
   { name: "dropouts", label: "Dropouts to survive", scale: COUNTS, from: (task) => task.dropouts, words: whole },
   {

@@ -1,6 +1,6 @@
 // This querier's last batches: labels, counts as bars, abstentions, aborts, and the mark.
 
-import { countBars, flagOf, marginWords } from "./bars.js";
+import { countBars, flagOf, marginWords, widestOf } from "./bars.js";
 import { byId, make } from "./dom.js";
 import { gatewayNow } from "./gateway.js";
 import { keepOnly, markOf } from "./verification.js";
@@ -15,18 +15,19 @@ export function drawReleases(classes, batches) {
   if (drawn === drawnBefore) return;
   drawnBefore = drawn;
   keepOnly(new Set(batches.map((batch) => batch.state.id)));
+  const widest = widestOf(batches.flatMap((batch) => batch.labels));
   byId("releases-none").hidden = batches.length > 0;
-  byId("releases").replaceChildren(...batches.map((batch) => releaseNode(classes, batch)));
+  byId("releases").replaceChildren(...batches.map((batch) => releaseNode(classes, batch, widest)));
 }
 
-function releaseNode(classes, batch) {
+function releaseNode(classes, batch, widest) {
   const { state } = batch;
   const price = state.charged ? `${several(state.charged, "query", "queries")} charged` : "free: released before";
   return make(
     "li",
     { class: "release", "data-stage": state.stage },
     make("div", {}, make("h3", { text: titleOf(batch) }), make("p", { class: "quiet small", text: whenWords(batch) })),
-    bodyOf(classes, batch),
+    bodyOf(classes, batch, widest),
     make("div", { class: "end" }, make("div", { class: "quiet small", text: price }), endOf(state)),
   );
 }
@@ -42,15 +43,15 @@ function whenWords({ times }) {
   return times.length ? ago(gatewayNow() - times[times.length - 1].at) : "earlier";
 }
 
-function bodyOf(classes, { state, labels }) {
+function bodyOf(classes, { state, labels }, widest) {
   if (state.stage === "aborted") return make("p", { class: "bad", text: abortWords(state) });
-  const rows = labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer));
+  const rows = labels.slice(0, FEW_ROWS).map((answer) => rowNode(classes, answer, widest));
   return make("div", { class: "rows" }, ...rows, ...flagOf(labels));
 }
 
-function rowNode(classes, answer) {
+function rowNode(classes, answer, widest) {
   const margin = make("p", { class: answer.label === null ? "margin abstained" : "margin", text: marginWords(answer) });
-  return make("div", {}, countBars(classes, answer, FEW_CLASSES), margin);
+  return make("div", {}, countBars(classes, answer, widest, FEW_CLASSES), margin);
 }
 
 function abortWords(state) {

@@ -16,10 +16,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dppp.errors import InputError, MissingExtraError
+from dppp.learning.frames import is_frame, rows_as_lists
 
 Label = str | int | float | None
 
@@ -27,7 +25,7 @@ _MOST_BYTES_PER_LABEL = 1_000
 _log = logging.getLogger(__name__)
 
 
-def load_http(url: str, timeout_seconds: float) -> Callable[[NDArray[np.float64]], list[Label]]:
+def load_http(url: str, timeout_seconds: float) -> Callable[[Any], list[Label]]:
     """What asks the model server for labels; None for each row when it fails."""
     try:
         import httpx  # noqa: F401, PLC0415
@@ -55,7 +53,7 @@ def _require_address(url: str) -> None:
         )
 
 
-def _labels(url: str, timeout_seconds: float, rows: NDArray[np.float64]) -> list[Label]:
+def _labels(url: str, timeout_seconds: float, rows: Any) -> list[Label]:
     try:
         return _ask(url, timeout_seconds, rows)
     except Exception as error:  # noqa: BLE001 - a server may fail in any way; it never matters
@@ -71,17 +69,25 @@ class _BadAnswer(Exception):
     """What the server said cannot be used; the text holds nothing of the inputs."""
 
 
-def _ask(url: str, timeout_seconds: float, rows: NDArray[np.float64]) -> list[Label]:
+def _ask(url: str, timeout_seconds: float, rows: Any) -> list[Label]:
     """In a thread of its own, since the caller's may have an event loop already."""
 
     async def within_time() -> bytes:
         async with asyncio.timeout(timeout_seconds):
             most_bytes = _MOST_BYTES_PER_LABEL * (len(rows) + 1)
-            return await _post(url, {"rows": rows.tolist()}, most_bytes)
+            return await _post(url, {"rows": _listed(rows)}, most_bytes)
 
     with ThreadPoolExecutor(1) as thread:
         answer = thread.submit(asyncio.run, within_time()).result()
     return _read_labels(answer, len(rows))
+
+
+def _listed(rows: Any) -> list[list[Any]]:
+    """Rows as JSON has them; null is what is missing."""
+    if is_frame(rows):
+        return rows_as_lists(rows, range(len(rows)))
+    listed: list[list[Any]] = rows.tolist()
+    return listed
 
 
 async def _post(url: str, question: dict[str, object], most_bytes: int) -> bytes:

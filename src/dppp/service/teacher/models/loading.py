@@ -17,14 +17,26 @@ from dppp.learning.models import as_predict
 from dppp.protocol.votes import Predict
 from dppp.service.teacher.models.skops_files import import_skops
 
+_SKOPS = "a model saved by skops.io.dump"
+
 
 def load_skops(path: Path, trusted_types: Sequence[str] = ()) -> Any:
     """A scikit-learn model from a file made by skops.io.dump."""
+    import_skops()
+    with reading_model(path, _SKOPS):
+        return read_skops(path, path.read_bytes(), trusted_types)
+
+
+def read_skops(path: Path, data: bytes, trusted_types: Sequence[str] = ()) -> Any:
+    """The model in the bytes of such a file; `path` is for what is said of it."""
     skops = import_skops()
-    with reading_model(path, "a model saved by skops.io.dump"):
-        found = skops.get_untrusted_types(file=path)
-        _require_trusted(path, sorted(set(found) - set(trusted_types)))
-        return skops.load(path, trusted=list(trusted_types))
+    with understanding_model(path, _SKOPS):
+        found = skops.get_untrusted_types(data=data)
+        from dppp.learning.default_model import TYPES  # noqa: PLC0415 - brings scikit-learn
+
+        trusted = {*trusted_types, *TYPES}
+        _require_trusted(path, sorted(set(found) - trusted))
+        return skops.loads(data, trusted=sorted(trusted))
 
 
 def _require_trusted(path: Path, untrusted: Sequence[str]) -> None:
@@ -96,9 +108,16 @@ def import_name(name: str) -> Any:
 
 @contextmanager
 def reading_model(path: Path, what: str) -> Iterator[None]:
-    """Say which file cannot be read, and what it should be; a damaged file may raise anything."""
+    """Say which file is missing or cannot be read, and what it should be."""
     if not path.is_file():
         raise InputError(f"there is no file {path}", hint=f"give the path of {what}")
+    with understanding_model(path, what):
+        yield
+
+
+@contextmanager
+def understanding_model(path: Path, what: str) -> Iterator[None]:
+    """Say what a file should be; a damaged one may raise anything."""
     try:
         yield
     except DpppError:

@@ -1,0 +1,1 @@
+"""Several votes per teacher: what they buy, and who gains by company."""

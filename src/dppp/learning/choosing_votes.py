@@ -1,0 +1,101 @@
+"""How many votes each teacher casts: a given number, or one worked out from public numbers.
+
+Used by the estimator, by `dppp train` and by the ceremony, so that all of them choose alike.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dppp.errors import InputError
+from dppp.privacy.noise import Noise
+from dppp.whole_numbers import require_whole
+
+RECORDS_PER_CLASS = 15
+"""In a shard, on average, when the number of votes is chosen here: a model needs some to learn."""
+
+_DEVIATIONS = 5
+"""Votes in all, in standard deviations of the noise: enough that a clear majority is seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VotesChosen:
+    """How many votes each teacher casts, and a sentence that says why."""
+
+    per_teacher: tuple[int, ...]
+    reason: str
+
+    @property
+    def total(self) -> int:
+        """The votes of all teachers."""
+        return sum(self.per_teacher)
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def choose_votes(
+    votes: object, *, unit: str, noise: Noise, records: Sequence[int], classes: int
+) -> VotesChosen:
+    """Votes for teachers with so many records: a given number, or "auto" from public numbers only.
+
+    Automatic: enough votes that all of them together are five standard deviations of the noise in
+    a count, but on average at least 15 records per class in a shard, and at least one vote.
+    """
+    teachers = len(records)
+    if unit == "teacher":
+        if votes not in ("auto", 1):
+            raise InputError(
+                f"with the unit teacher everybody casts one vote, not {votes}: the noise hides one",
+                hint="take the unit record or person, or one vote",
+            )
+        reason = "1 vote per teacher, since the promise covers everything that a teacher has"
+        return VotesChosen(per_teacher=(1,) * teachers, reason=reason)
+    if votes != "auto":
+        given = require_votes(votes)
+        return VotesChosen(
+            per_teacher=(given,) * teachers, reason=f"{_count(given)} per teacher, as was asked"
+        )
+    wanted = votes_for_noise(noise, teachers)
+    least = RECORDS_PER_CLASS * classes
+    chosen = tuple(max(1, min(wanted, count // least)) for count in records)
+    return VotesChosen(per_teacher=chosen, reason=_why(chosen, wanted, noise, classes))
+
+
+def votes_for_noise(noise: Noise, teachers: int) -> int:
+    """Of each teacher, so that all together are five deviations of the noise in a whole tally."""
+    return max(1, math.ceil(_DEVIATIONS * _deviation(noise, teachers) / teachers))
+
+
+def _deviation(noise: Noise, teachers: int) -> float:
+    return math.sqrt(noise.of_teachers(teachers).variance)
+
+
+def require_votes(votes: object) -> int:
+    """A number of votes that somebody gave."""
+    if isinstance(votes, str):
+        raise InputError(
+            f"votes must be 'auto' or a number from 1 up, got {votes!r}", hint="leave it out"
+        )
+    return require_whole("votes", votes, least=1)
+
+
+def _why(chosen: tuple[int, ...], wanted: int, noise: Noise, classes: int) -> str:
+    low, high = min(chosen), max(chosen)
+    deviation = _deviation(noise, len(chosen))
+    rule = (
+        f"{_DEVIATIONS} standard deviations of the noise in a count ({deviation:.1f} votes) shared "
+        f"by {len(chosen)} teachers take {_count(wanted)} of each"
+    )
+    if low == wanted:
+        return f"{_count(wanted)} per teacher: {rule}"
+    numbers = _count(low) if low == high else f"{low} to {_count(high)}"
+    return (
+        f"{numbers} per teacher: {rule}, but a shard should hold {RECORDS_PER_CLASS} records for "
+        f"each of {classes} classes, and {'no teacher has' if high < wanted else 'some lack'} the "
+        "records for that"
+    )
+
+
+def _count(votes: int) -> str:
+    return f"{votes} vote" if votes == 1 else f"{votes} votes"

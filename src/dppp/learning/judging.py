@@ -1,0 +1,196 @@
+"""Verdicts of a fitted estimator: from held-out records, or from what it was trained on.
+
+Everything here looks at votes in the clear. The estimator runs a whole federation in one process,
+where that is possible; in a deployment nobody can, and a teacher's warning there would tell others
+something of its records.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dppp.errors import InputError, NotWorthItWarning, message_of
+from dppp.learning.advice import Retrain, advise
+from dppp.learning.clear_votes import Origin, look, look_back
+from dppp.learning.frames import take
+from dppp.learning.models import as_predict
+from dppp.learning.shards import NoVote
+from dppp.learning.tables import Table
+from dppp.learning.teachers_records import TeachersRecords
+from dppp.learning.verdict import HeldOut, Verdict, judge
+from dppp.privacy.certificate import Certificate
+from dppp.protocol.votes import Predict
+
+_MOST_LOOKED_BACK = 200
+"""Training records that `fit` looks at before it warns: enough to tell useless from useful."""
+
+_MOST_JUDGED = 1_000
+"""Training records behind `verdict_`."""
+
+_VOTES_TRIED = (2, 5, 10, 20, 50, 100)
+_LEAST_RECORDS = 5
+"""Of a shard on average: advice tries no more votes than leave a teacher's models this many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Training:
+    """What the models were trained on, kept for verdicts only; never leaves the process."""
+
+    table: Table
+    """How rows travel to the models."""
+    records: TeachersRecords
+    places: NDArray[np.int64]
+    """Which of its teacher's models saw each record."""
+    classes: tuple[Any, ...]
+    alone: tuple[Any, ...]
+    """Every teacher's own model, trained on all its records."""
+    votes: tuple[int, ...]
+    """Of each teacher."""
+    can_split: bool
+    """Whether a teacher may cast more than one vote under this promise."""
+
+    def predicts(self, models: Sequence[Sequence[Any]]) -> list[list[Predict]]:
+        """What a teacher asks for votes, for each model of each teacher."""
+        ask = self.table.predict_by
+        return [[ask(model, self.classes) for model in voting] for voting in models]
+
+    def require_voters(self, models: Sequence[Sequence[Any]]) -> None:
+        """Refuse a model that cannot answer its own training records with classes of the task."""
+        records = self.records
+        for teacher, voting in enumerate(models):
+            mine = records.owners == teacher
+            name = f"teacher {teacher + 1}"
+            rows = take(records.rows, np.flatnonzero(mine))
+            _require_voter(self.alone[teacher], rows, self.classes, name)
+            for place, model in enumerate(voting if len(voting) > 1 else ()):
+                if not isinstance(model, NoVote):
+                    rows = take(records.rows, np.flatnonzero(mine & (self.places == place)))
+                    _require_voter(model, rows, self.classes, f"{name} for its vote {place + 1}")
+
+    def judge(
+        self,
+        voters: Sequence[Sequence[Predict]],
+        certificate: Certificate,
+        rows: Any,
+        labels: NDArray[Any],
+    ) -> Verdict:
+        """From records that nobody trained on."""
+        names = np.array(self.classes)
+        truth = np.searchsorted(names, labels)
+        if np.any(names[np.minimum(truth, len(names) - 1)] != labels):
+            raise InputError(
+                "a label does not occur among the training labels",
+                hint=f"the classes are {', '.join(map(str, self.classes[:8]))}",
+            )
+
+        def see(voters: Sequence[Sequence[Predict]]) -> HeldOut:
+            return look(voters, self._own, rows, truth, majority=self._majority, classes=len(names))
+
+        def retrain(votes: int) -> HeldOut:
+            return see(self.predicts(self._deal_again(votes)[0]))
+
+        return self._with_advice(see(voters), certificate, retrain)
+
+    def judge_back(self, voters: Sequence[Sequence[Predict]], certificate: Certificate) -> Verdict:
+        """From the training records."""
+
+        def retrain(votes: int) -> HeldOut:
+            models, places = self._deal_again(votes)
+            return self.look_back(self.predicts(models), places, self._own, _MOST_JUDGED)
+
+        seen = self.look_back(voters, self.places, self._own, _MOST_JUDGED)
+        return self._with_advice(seen, certificate, retrain)
+
+    def look_back(
+        self,
+        voters: Sequence[Sequence[Predict]],
+        places: NDArray[np.int64],
+        own: Sequence[Predict],
+        most: int,
+    ) -> HeldOut:
+        """At up to `most` training records, spread evenly over the table."""
+        records = self.records
+        chosen = np.unique(np.linspace(0, len(records.labels) - 1, most).astype(np.int64))
+        return look_back(
+            voters,
+            own,
+            take(records.rows, chosen),
+            self._truth[chosen],
+            origin=Origin(teachers=records.owners[chosen], models=places[chosen]),
+            majority=self._majority,
+            classes=len(self.classes),
+        )
+
+    @property
+    def _own(self) -> list[Predict]:
+        return [self.table.predict_by(model, self.classes) for model in self.alone]
+
+    @property
+    def _truth(self) -> NDArray[np.int64]:
+        return np.searchsorted(np.array(self.classes), self.records.labels).astype(np.int64)
+
+    @property
+    def _majority(self) -> int:
+        return int(np.bincount(self._truth).argmax())
+
+    def _with_advice(self, seen: HeldOut, certificate: Certificate, retrain: Retrain) -> Verdict:
+        """The verdict, with what would make it better where it is bad."""
+        verdict = judge(seen, certificate)
+        most = max(self.records.sizes) // _LEAST_RECORDS if self.can_split else 0
+        now = max(self.votes)
+        more = [count for count in _VOTES_TRIED if now < count <= most]
+        advice = advise(verdict, seen, certificate, votes=(now, *more), retrain=retrain)
+        return replace(verdict, advice=advice)
+
+    def _deal_again(self, votes: int) -> tuple[Sequence[Sequence[Any]], NDArray[np.int64]]:
+        """Models for so many votes of each teacher, or as many as its records allow."""
+        allowed = [
+            max(now, min(votes, size // _LEAST_RECORDS))
+            for now, size in zip(self.votes, self.records.sizes, strict=True)
+        ]
+        voting = self.records.train_votes(allowed, self.alone)
+        return voting.models, voting.places
+
+
+def warn_if_not_worth_it(
+    training: Training, voters: Sequence[Sequence[Predict]], certificate: Certificate
+) -> None:
+    """Warn where an outsider clearly has more without the federation.
+
+    From the votes on some training records, each without the model that saw it; `verdict_` says
+    more, and takes longer.
+    """
+    held_out = training.look_back(voters, training.places, (), _MOST_LOOKED_BACK)
+    outsider = judge(held_out, certificate).outsider
+    if not outsider.is_better and outsider.is_clear:
+        warnings.warn(
+            f"{outsider.sentence} See verdict_ for what would make it so.",
+            NotWorthItWarning,
+            stacklevel=3,
+        )
+
+
+def _require_voter(model: object, rows: Any, classes: Sequence[object], teacher: str) -> None:
+    name = f"the model of {teacher} ({type(model).__name__})"
+    try:
+        answers = list(as_predict(model, classes)(rows))
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot predict the records that it was trained on: "
+            f"{type(error).__name__}: {message_of(error)}",
+            hint="give a classifier whose predict answers with the classes of y",
+        ) from error
+    if len(answers) != rows.shape[0]:
+        raise InputError(
+            f"{name} gives {len(answers)} answers for {rows.shape[0]} records",
+            hint="give a classifier whose predict answers with one class for each row",
+        )
+    if all(answer is None for answer in answers):
+        raise InputError(
+            f"{name} knows no class: it has no answer for any record that it was trained on",
+            hint="give a classifier whose predict answers with the classes of y",
+        )

@@ -1,0 +1,80 @@
+"""The models that a teacher's configuration names: one for each vote that the task gives it."""
+
+from dppp.errors import InputError
+from dppp.learning.models import as_predict
+from dppp.protocol.task import Task
+from dppp.protocol.votes import Predict
+from dppp.service.ceremony.federation_file import read_federation, read_hash
+from dppp.service.ceremony.home import Home
+from dppp.service.process.config import (
+    CallableModel,
+    FolderModel,
+    HttpModel,
+    OnnxModel,
+    PickleModel,
+    SkopsModel,
+    TeacherConfig,
+    TorchModel,
+)
+from dppp.service.teacher.models.folder import load_folder, require_folder
+from dppp.service.teacher.models.http import load_http
+from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
+from dppp.service.teacher.models.pickled import load_pickle
+
+SingleModel = SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | PickleModel
+
+
+def load_models(
+    config: TeacherConfig, task: Task, index: int, *, allow_pickle: bool
+) -> tuple[Predict, ...]:
+    """All models of teacher `index`: those of a folder, or the only one that is named."""
+    if isinstance(config.model, FolderModel):
+        return load_folder(config.model.path, task, index)
+    _require_one_vote(task, index)
+    return (load_model(config.model, task.class_names, allow_pickle=allow_pickle),)
+
+
+def load_model(
+    model: SingleModel, class_names: tuple[str, ...], *, allow_pickle: bool = False
+) -> Predict:
+    """One model, ready to vote on the task's classes."""
+    match model:
+        case SkopsModel():
+            return as_predict(load_skops(model.path, model.trusted_types), class_names)
+        case OnnxModel():
+            return load_onnx(model.path, class_names)
+        case TorchModel():
+            module = load_torch(model.path, model.class_name, model.arguments)
+            return as_predict(module, class_names)
+        case CallableModel():
+            return as_predict(load_callable(model.import_name), class_names)
+        case HttpModel():
+            return as_predict(load_http(model.url, model.timeout_seconds), class_names)
+        case PickleModel():
+            return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
+
+
+def task_of(config: TeacherConfig) -> tuple[Task, int]:
+    """The task of a configuration, and which of its teachers this one is."""
+    federation = read_federation(config.federation, read_hash(config.federation_hash))
+    return federation.task, federation.index_of(Home(folder=config.home).request().name)
+
+
+def require_models(config: TeacherConfig) -> None:
+    """Refuse models that do not go with the task, before its price is reserved for good."""
+    task, index = task_of(config)
+    if isinstance(config.model, FolderModel):
+        require_folder(config.model.path, task, index)
+    else:
+        _require_one_vote(task, index)
+
+
+def _require_one_vote(task: Task, index: int) -> None:
+    entry = task.teachers[index - 1]
+    if entry.votes > 1:
+        raise InputError(
+            f"the task gives {entry.name} {entry.votes} votes, and [model] in the configuration "
+            "names one model",
+            hint='run `dppp train --config` with this file, and write kind = "folder" and the path '
+            "of what it made",
+        )
