@@ -15,6 +15,7 @@ from dppp import __version__
 from dppp.cli import (
     account,
     aggregator,
+    audit,
     bench,
     calibrate,
     ceremony,
@@ -60,6 +61,7 @@ app.command()(train.train)
 app.command()(calibrate.calibrate)
 app.command()(account.certify)
 app.command()(account.account)
+app.command()(audit.audit)
 app.command()(plan.plan)
 app.command()(ceremony.init)
 app.command()(ceremony.join)
