@@ -18,6 +18,7 @@ from dppp.cli import (
     audit,
     bench,
     calibrate,
+    card,
     ceremony,
     federation,
     keys,
@@ -69,6 +70,7 @@ app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(federation.federation)
+app.command()(card.card)
 app.add_typer(renew.app, name="renew")
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")

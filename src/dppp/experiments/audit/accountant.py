@@ -79,7 +79,7 @@ def independent_masses(noise: Noise) -> Floats:
         raise InputError(f"no independent masses for {noise.name} noise")
     kept = np.flatnonzero(found > 1e-40)
     masses = np.asarray(found[kept[0] : kept[-1] + 1], dtype=np.float64)
-    return masses / masses.sum()
+    return np.asarray(masses / masses.sum())
 
 
 def _power(share: Floats, times: int) -> Floats:
@@ -137,7 +137,7 @@ class _Composition:
         composed = fft.irfft(fft.rfft(grid, size) ** compositions, size)
         error = compositions * 2.0**-46
         return cls(
-            losses=(lowest * compositions + np.arange(size)) * step,
+            losses=(lowest * compositions + np.arange(size, dtype=np.float64)) * step,
             masses=np.maximum(composed, 0.0),
             added=compositions * outside + error if is_upper else -error,
         )

@@ -40,6 +40,7 @@ from dppp.errors import (
 )
 from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.cards import CardForm
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -186,6 +187,16 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     async def terms(_: Annotated[Querier, Depends(known)]) -> Response:
         """The task as it is hashed, with the keys to seal rows to: compare its id."""
         return Response(encode(desk.runner.task), media_type="application/octet-stream")
+
+    @app.get(
+        "/api/card",
+        responses=_problems(401, 422, 503)
+        | {200: {"content": {"text/html": {}}, "description": "In the form asked for."}},
+        response_class=Response,
+    )
+    async def card(_: Annotated[Querier, Depends(known)], form: CardForm = "html") -> Response:
+        """What is promised, to whom and at what price: a page, or a registry's entry."""
+        return await desk.card(form)
 
     @app.get("/api/budget", responses=_problems(401, 503))
     async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:
