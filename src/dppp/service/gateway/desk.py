@@ -22,7 +22,7 @@ from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
 from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.cards import CardForm, answer_card
+from dppp.service.gateway.cards import answer_card
 from dppp.service.gateway.event_stream import stream_events
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -104,7 +104,7 @@ class QuerierDesk:
             left_to_you=max(0, await self.jobs.left(querier.name)),
         )
 
-    async def card(self, form: CardForm) -> Response:
+    async def card(self, form: str) -> Response:
         """The privacy card, with what was charged so far."""
         charged = await self.jobs.charged()
         return await asyncio.to_thread(answer_card, self.runner.task, charged, form)
