@@ -1,7 +1,8 @@
 """What many answers cost: privacy loss distributions, composed by dp-accounting.
 
 One release with T queries composes 2T identical losses where each query moves two counts, and one
-for each count that moves where the question is another (change.py). The loss of one moved count is put on a grid so that nothing is lost: an atom of
+for each count that moves where the question is another (change.py). The loss of one moved count is
+put on a grid so that nothing is lost: an atom of
 mass p under one neighbour and q under the other is split between the two grid points around its
 loss so that both masses are kept,
 

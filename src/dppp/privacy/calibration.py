@@ -55,9 +55,7 @@ def calibrate(
     272
     """
     counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
-    promise = Promise(
-        epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change
-    )
+    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     return calibrate_for(noise, promise, trust, calibration=calibration)
 

@@ -1,16 +1,17 @@
 """Exact δ(ε) of one noisy release, from the masses of the noise alone.
 
-Where the question is one of c classes (change.py has the others), one record may change one teacher's vote from one class to another, so two counts move, by -1 and
-+1, and the noise of the two is independent. With p the masses of the noise, the pair of
-distributions is p(x) p(y) against p(x+1) p(y-1), and
+Where the question is one of c classes (change.py has the others), one record may change one
+teacher's vote from one class to another, so two counts move, by -1 and +1, and the noise of the two
+is independent. With p the masses of the noise, the pair of distributions is p(x) p(y) against
+p(x+1) p(y-1), and
 
     δ(ε) = Σ max(0, p(x) p(y) - e^ε p(x+1) p(y-1)).                                  (D1)
 
 Exchanging the two coordinates exchanges the two distributions, so both directions have the same δ.
 A vote that appears or vanishes moves one count only, which is a projection of this. For a number,
 one count moves by up to L, and the pair is p(x) against p(x+L). More than two counts are composed
-(accounting.py). The
-single-coordinate δ(ε) is what Theorem 1 of the paper bounds; it is here for comparison.
+(accounting.py). The single-coordinate δ(ε) is what Theorem 1 of the paper bounds; it is here for
+comparison.
 
 Every result carries an upper bound on its own error (rounding, and mass left out of the tails,
 which counts as infinite loss), so that it is never below the true δ.

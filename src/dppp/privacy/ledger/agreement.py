@@ -105,5 +105,10 @@ def _needed_delta(parts: tuple[tuple[Spending, int], ...], epsilon: float) -> fl
 def _reserved(task: AgreedTask) -> ReservedTask:
     noise = canonical_json(noise_to_parameters(task.noise)).decode("ascii")
     return ReservedTask(
-        task_id=task.task_id, queries=task.queries, classes=task.classes, noise=noise
+        task_id=task.task_id,
+        queries=task.queries,
+        classes=task.classes,
+        noise=noise,
+        moved=task.change.moved,
+        shift=task.change.shift,
     )

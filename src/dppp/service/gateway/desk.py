@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
 from dppp.hashing import HASH_BYTES
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.protocol.events import Stage
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.messages import SealedQueries, require_query_ids
@@ -305,7 +305,7 @@ def epsilon_spent(task: Task, charged: int) -> float:
     """The ε that `charged` queries of a task cost at its δ."""
     if charged == 0:
         return 0.0
-    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    spending = task.promise.spending(task.noise, min(charged, task.queries))
     return min(task.epsilon, account([spending], task.delta))
 
 
