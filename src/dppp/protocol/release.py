@@ -113,7 +113,7 @@ def is_plausible(
     votes: int,
     question: Question = CHOICE,
 ) -> bool:
-    """Whether so many votes and a noise share in each ballot can give these counts and their sum."""
+    """Whether so many votes and a noise share in each ballot can give these counts."""
     table = np.array([counts], dtype=np.int64)
     return bool(_are_plausible(noise, table, ballots, votes=votes, question=question)[0])
 
