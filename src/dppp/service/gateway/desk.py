@@ -39,6 +39,7 @@ from dppp.service.gateway.schemas import (
     NewBatch,
     PlannedNoise,
     PlanQuestion,
+    QuestionTerms,
     RecentBatch,
     Rights,
     SomeQueries,
@@ -213,14 +214,20 @@ class QuerierDesk:
 
 def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
     """With the noise of all teachers: where some dropped out there is less of it."""
-    names = task.class_names
+    names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
+    error = question.standard_error(noise.variance, sum(task.votes))
     return [
         Label(
             label=None if each.label is None else names[each.label],
+            labels=None if each.labels is None else [names[place] for place in each.labels],
+            value=each.value,
+            standard_error=None if each.value is None else error,
             counts=list(each.counts),
             flagged=each.is_flagged,
-            lead_by_noise=chance_of_lead(noise, lead_of(each.counts)),
+            lead_by_noise=chance_of_lead(noise, lead_of(each.counts))
+            if question.kind == "choice"
+            else None,
         )
         for each in answers
     ]
@@ -270,6 +277,9 @@ def describe_task(task: Task) -> TaskTerms:
     return TaskTerms(
         name=task.name,
         task_id=task.task_id.hex(),
+        question=QuestionTerms(
+            **asdict(task.question), description=task.question.describe(task.class_names)
+        ),
         classes=list(task.class_names),
         features=list(task.features),
         columns=[
