@@ -216,13 +216,15 @@ def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
     """With the noise of all teachers: where some dropped out there is less of it."""
     names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
-    error = question.standard_error(noise.variance, sum(task.votes))
+    error = None
+    if question.kind == "number":
+        error = question.standard_error(noise.variance, sum(task.votes))
     return [
         Label(
             label=None if each.label is None else names[each.label],
             labels=None if each.labels is None else [names[place] for place in each.labels],
             value=each.value,
-            standard_error=None if each.value is None else error,
+            standard_error=error if each.value is not None else None,
             counts=list(each.counts),
             flagged=each.is_flagged,
             lead_by_noise=chance_of_lead(noise, lead_of(each.counts))
