@@ -28,6 +28,7 @@ from dppp.protocol.columns import (
     types_of,
 )
 from dppp.protocol.messages import TaskId
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.units import MOST_VOTES, require_unit
 from dppp.protocol.wire import encode
 from dppp.whole_numbers import require_whole
@@ -163,6 +164,7 @@ class Task:
     plaintext_bits: int
     masks: MaskTerms | None = None
     unit: str = "teacher"
+    question: Question = CHOICE
     column_types: tuple[ColumnType, ...] = ()
     """What each feature is; none where all are numbers that are always there."""
     task_id: TaskId = field(init=False, repr=False, compare=False)
@@ -191,6 +193,7 @@ class Task:
             delta=self.delta,
             queries=self.queries,
             classes=len(self.class_names),
+            change=self.question.change(len(self.class_names)),
         )
 
     @property
@@ -203,9 +206,9 @@ class Task:
         """How many votes each teacher casts, in the order of their indexes."""
         return tuple(teacher.votes for teacher in self.teachers)
 
-    def most_votes(self, ballots: int) -> int:
-        """How many votes this many ballots hold at the most."""
-        return sum(sorted(self.votes, reverse=True)[:ballots])
+    def votes_of(self, participants: Sequence[int]) -> int:
+        """How many votes these teachers cast together."""
+        return sum(self.teachers[index - 1].votes for index in participants)
 
     @property
     def noise(self) -> Noise:
@@ -299,8 +302,11 @@ def agree(
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
     unit: str | None = None,
+    question: Question = CHOICE,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
+
+    The certificate must be for this question: what one vote can do to the counts is part of it.
 
     A feature is a number that is always there, unless it is given as a column of another type.
     The unit is whose change the promise covers. If none is given it is the whole teacher where
@@ -314,9 +320,17 @@ def agree(
             f"{len(teachers)}",
             hint="calibrate anew",
         )
+    change = question.change(len(class_names))
+    if certificate.promise.change != change:
+        raise TaskError(
+            "the noise was calibrated for another question: there one vote moves "
+            f"{certificate.promise.change.moved} counts by {certificate.promise.change.shift}, "
+            f"here {change.moved} by {change.shift}",
+            hint="calibrate with the same max_labels or levels as the question has",
+        )
     columns = as_columns(features)
     most_votes = max((teacher.votes for teacher in teachers), default=1)
-    bound = entry_bound(certificate.noise, votes=most_votes)
+    bound = entry_bound(certificate.noise, votes=most_votes * question.largest_entry)
     counts = len(class_names) * (labels_per_batch or certificate.promise.queries)
     task = Task(
         name=name,
@@ -341,6 +355,7 @@ def agree(
         plaintext_bits=0 if public is None else public.plaintext_bits,
         masks=_mask_terms(certificate, bound, counts, epoch_seconds) if public is None else None,
         unit=unit or ("teacher" if most_votes == 1 else "record"),
+        question=question,
     )
     if public is not None:
         task.require_key(public)
@@ -360,7 +375,10 @@ def _mask_terms(certificate: Certificate, bound: int, counts: int, epoch_seconds
 
 
 def entry_bound(noise: Noise, *, votes: int = 1) -> int:
-    """The largest entry of a ballot: all votes of a teacher, and the width of the share's range."""
+    """The largest entry of a ballot: all votes of a teacher, and the width of the share's range.
+
+    Where the question is a number, `votes` is what the votes add up to at the most.
+    """
     table = sampling_table(noise)
     return votes + table.highest - table.lowest
 
@@ -398,6 +416,9 @@ def _check(task: Task) -> None:
     _require_name("the task's name", task.name)
     _require_name("the data id", task.data_id)
     _require_distinct("class names", task.class_names)
+    task.question.change(len(task.class_names))
+    if task.abstain_below is not None and task.question.kind != "choice":
+        raise TaskError(f"a question of {task.question.kind} has no abstentions")
     _require_distinct("features", task.features)
     require_types(task.column_types, len(task.features))
     _require_distinct("teachers' names", [teacher.name for teacher in task.teachers])
@@ -450,7 +471,7 @@ def _check_noise(task: Task) -> None:
             hint="calibrate for the task's colluders and dropouts",
         )
     _require_bearable(task, noise)
-    bound = entry_bound(noise, votes=max(task.votes))
+    bound = entry_bound(noise, votes=max(task.votes) * task.question.largest_entry)
     if task.entry_bound != bound:
         raise TaskError(f"a ballot's entries reach {bound}, not {task.entry_bound}")
     if not noise.has_equal_shares:
