@@ -243,7 +243,10 @@ def test_if_ids_were_not_worked_out_anew_teachers_would_vote_on_different_rows(
     """The control: an aggregator that helps the querier gets one list on two tables."""
     parties = small()
     take_out(
-        monkeypatch, open_rows, "batch_id(task.task_id, query_ids) != request.batch_id", "False"
+        monkeypatch,
+        open_rows,
+        'batch_id(task.task_id, b"".join(query_ids)) != request.batch_id',
+        "False",
     )
     one, other = (
         seal_rows(parties.task, make_row_secret(), encode_rows(table, 2))
