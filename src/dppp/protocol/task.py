@@ -259,7 +259,7 @@ class Task:
     def list_bytes(self, queries: int) -> int:
         """A bound on a list of ballots on this many queries, as one teacher is sent it.
 
-        Under paillier it holds all ballots; under masks digests of headers, and rows of each dealer.
+        Under paillier it holds all ballots; under masks digests of headers, and each dealer's rows.
         """
         if self.masks is not None:
             return self.parameters.bytes_for(1) + self._more_masked_bytes
