@@ -6,7 +6,7 @@ alone. Words and pairs of words are hashed, so no list of words can be empty.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ _WORD = r"(?u)\w+"
 class LabelledText:
     """A record as text, and its class."""
 
-    text: str
+    text: str = field(repr=False)
     label: str
 
 
@@ -31,7 +31,7 @@ class NearestRecords:
 
     records: tuple[LabelledText, ...]
     weights: Pipeline
-    vectors: Any
+    vectors: Any = field(repr=False)
 
     def find(self, questions: Sequence[str], most: int) -> list[list[LabelledText]]:
         """For each question at most this many records; the one most like it comes last."""
