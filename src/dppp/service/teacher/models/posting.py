@@ -4,6 +4,7 @@ Used for both kinds of model servers (http.py and chat/). A question goes to its
 else: no redirects, no proxies from the environment. What an answer may be is for the caller to say.
 """
 
+import functools
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,9 +61,15 @@ def make_client(headers: Mapping[str, str] | None = None) -> "httpx.AsyncClient"
         trust_env=False,
         follow_redirects=False,
         timeout=None,  # noqa: S113 - the whole exchange has one
-        verify=ssl.create_default_context(),
+        verify=_tls_context(),
         headers={"Accept-Encoding": "identity", **(headers or {})},
     )
+
+
+@functools.cache
+def _tls_context() -> ssl.SSLContext:
+    """Reading all authorities takes longer than a call to a server nearby."""
+    return ssl.create_default_context()
 
 
 async def post(
