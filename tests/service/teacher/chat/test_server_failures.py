@@ -184,7 +184,6 @@ def test_the_time_of_one_vote_is_bounded_and_what_was_answered_before_counts(
     assert "the time of this vote was over); no vote in 2 of 3 queries" in caplog.text
 
 
-@pytest.mark.attack
 def test_a_vote_that_used_up_its_time_leaves_the_next_one_all_of_its_own(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

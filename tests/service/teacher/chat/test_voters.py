@@ -117,7 +117,6 @@ TEXTS: Any = (tuple(column.name for column in COLUMNS), 2_000)
 OWN = module._search
 
 
-@pytest.mark.attack
 def test_words_weighed_over_all_records_would_change_prompts_of_several_votes(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
