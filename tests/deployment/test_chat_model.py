@@ -48,7 +48,10 @@ template = "{home}/prompt.txt"
         name="tickets",
         data_id="tickets",
         class_names=CLASSES,
-        features=COLUMNS,
+        features=tuple(
+            {"name": each.name, "kind": each.type.kind, "may_be_missing": each.type.may_be_missing}
+            for each in COLUMNS
+        ),
         epsilon=60.0,
         delta=1e-4,
         queries=10,
