@@ -19,7 +19,7 @@ from dppp.protocol.inputs import MixedRows
 from dppp.service.process.config import ChatModel
 from dppp.service.teacher.models.chat.voters import make_voters
 
-ORGANISATIONS, VOTES = 20, 5
+ORGANISATIONS, VOTES = 20, 3
 WORDS = {
     "billing": ["invoice", "refund", "charged", "card", "payment", "receipt"],
     "network": ["wifi", "router", "slow", "disconnected", "cable", "signal"],

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.cli.commands import run_process
 from tests.deployment.running import TEACHERS, run
 from tests.left_out import need_program
 from tests.service.teacher.chat.chat_server import TEMPLATE, ChatServer, serving
 from tests.service.teacher.chat.tickets import CLASSES, COLUMNS, tickets, write_tickets
 
+from dppp.errors import InputError
 from dppp.service.ceremony.terms import make_terms
 from dppp.service.local.federation import LocalFederation, make_local
 from dppp.service.local.processes import free_ports
+from dppp.service.process.config import TeacherConfig, read_config
+from dppp.service.teacher.models.configured import require_models
 
 VOTES = 8
 
@@ -86,13 +88,14 @@ def test_language_models_label_tickets_from_one_end_to_the_other(
         assert secret not in logs
 
 
-def test_a_teacher_whose_records_do_not_go_with_the_task_does_not_start(
+def test_records_that_do_not_go_with_the_task_are_refused_before_its_price_is_reserved(
     local: LocalFederation,
 ) -> None:
+    config = read_config(local.teacher_configs[0], TeacherConfig)
+    require_models(config)
     records = local.folder.parent / "teacher 0" / "records.csv"
-    whole = records.read_text(encoding="utf-8")
-    records.write_text(whole.replace("Network", "Printers"), encoding="utf-8")
-    result = run_process(f"teacher run --config {local.teacher_configs[0]}")
-    records.write_text(whole, encoding="utf-8")
-    assert result.returncode == 2, result.stderr
-    assert "'Printers' is not a class of the task" in result.stderr
+    records.write_text(
+        records.read_text(encoding="utf-8").replace("Network", "Printers"), encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="'Printers' is not a class of the task"):
+        require_models(config)

@@ -266,7 +266,7 @@ def letters(count: int, seed: int = 0) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
     labels = np.array(["billing", "network"])[random.integers(2, size=count)]
     words = {"billing": "invoice refund payment card", "network": "router cable wifi ping"}
-    texts = []
+    texts: list[str | None] = []
     for label in labels:
         own = [str(word) for word in random.choice(words[label].split(), 2)]
         other = [f"w{number}" for number in random.zipf(1.3, 12)]

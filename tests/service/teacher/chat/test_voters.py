@@ -21,11 +21,13 @@ from dppp.errors import InputError
 from dppp.learning.csv_records import Records
 from dppp.learning.shards import Shard, shard_of
 from dppp.protocol.votes import sum_votes
-from dppp.service.teacher.models.chat import voters as module
+from dppp.service.teacher.models.chat import voters as voters_module
 from dppp.service.teacher.models.chat.prompt import DEFAULT_TEMPLATE
 from dppp.service.teacher.models.chat.server import ChatServer as Calls
 
-QUESTIONS = asked("my invoice and refund", "router and wifi", "payment card", "ping my cable")
+module: Any = voters_module
+ASKED = ("my invoice and refund", "router and wifi", "payment card", "ping my cable")
+QUESTIONS = asked(*ASKED)
 RIGHT = [0, 1, 0, 1]
 
 
@@ -41,7 +43,7 @@ def prompts_by_vote(folder: Path, server: ChatServer, records: Any) -> list[list
     model = chat_model(folder, server.url, records, calls_at_once=1, examples=2)
     for voter in voters_of(model):
         server.bodies.clear()
-        voter(asked("router invoice", *QUESTIONS.cells[0]))
+        voter(asked("router invoice", *ASKED))
         found.append(server.prompts)
     return found
 
@@ -262,7 +264,8 @@ def test_the_calls_have_a_limit_of_tokens_unless_the_teacher_sets_one(
 
 
 def refused(folder: Path, url: str, records: Any = None, **how: Any) -> str:
-    config, made = {}, {}
+    config: dict[str, Any] = {}
+    made: dict[str, Any] = {}
     for name, value in how.items():
         (made if name in ("votes", "unit") else config)[name] = value
     with pytest.raises(InputError) as caught:
