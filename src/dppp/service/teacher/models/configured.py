@@ -1,6 +1,6 @@
 """The models that a teacher's configuration names: one for each vote that the task gives it."""
 
-from dppp.errors import InputError
+from dppp.errors import InputError, MissingExtraError
 from dppp.learning.question_models import as_answering
 from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.task import Task
@@ -9,6 +9,7 @@ from dppp.service.ceremony.federation_file import read_federation, read_hash
 from dppp.service.ceremony.home import Home
 from dppp.service.process.config import (
     CallableModel,
+    ChatModel,
     FolderModel,
     HttpModel,
     OnnxModel,
@@ -31,6 +32,8 @@ def load_models(
     """All models of teacher `index`: those of a folder, or the only one that is named."""
     if isinstance(config.model, FolderModel):
         return load_folder(config.model.path, task, index)
+    if isinstance(config.model, ChatModel):
+        return _load_chat(config.model, task, index)
     _require_one_vote(task, index)
     return (load_model(config.model, task.class_names, task.question, allow_pickle=allow_pickle),)
 
@@ -59,6 +62,16 @@ def load_model(
             return as_answering(load_pickle(model.path, allow_pickle=allow_pickle), names, question)
 
 
+def _load_chat(model: ChatModel, task: Task, index: int) -> tuple[Predict, ...]:
+    try:
+        from dppp.service.teacher.models.chat.voters import load_chat  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "the examples of a language model are found by scikit-learn", extra="learning"
+        ) from error
+    return load_chat(model, task, index)
+
+
 def task_of(config: TeacherConfig) -> tuple[Task, int]:
     """The task of a configuration, and which of its teachers this one is."""
     federation = read_federation(config.federation, read_hash(config.federation_hash))
@@ -70,6 +83,8 @@ def require_models(config: TeacherConfig) -> None:
     task, index = task_of(config)
     if isinstance(config.model, FolderModel):
         require_folder(config.model.path, task, index)
+    elif isinstance(config.model, ChatModel):
+        _load_chat(config.model, task, index)
     else:
         _require_one_vote(task, index)
 
