@@ -14,7 +14,7 @@ class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     seen: list[int] = []  # noqa: RUF012 - of all copies
 
-    def fit(self, X, y):  # noqa: N803
+    def fit(self, X, y):  # noqa: ARG002, N803
         self.classes_ = np.unique(y)
         self.seen.append(threads())
         return self

@@ -235,7 +235,8 @@ def test_no_model_is_trained_for_votes_that_have_no_noise_to_outvote() -> None:
         raise AssertionError(f"trained for {votes} votes")
 
     verdict = judge(held_out, certificate)
-    assert verdict.worth_it and not verdict.worth_it_to_a_teacher
+    assert verdict.worth_it
+    assert not verdict.worth_it_to_a_teacher
     advice = advise(verdict, held_out, certificate, votes=(10, 20), retrain=retrain)
     (votes,) = (each for each in advice if each.change == "votes")
     assert votes.value is None
