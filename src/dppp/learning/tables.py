@@ -15,7 +15,6 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dppp.learning.frames import Format, FrameFormat, format_of_array, is_frame, read_frame
 from dppp.learning.models import as_predict
-from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import NoVote
 from dppp.protocol.columns import Columns, is_plain
 from dppp.protocol.votes import Predict
@@ -36,7 +35,7 @@ class Table:
     def predict_by(self, model: object, classes: Sequence[object]) -> Predict:
         """What asks a model that was trained on rows of this table."""
         predict, restore = as_predict(model, classes), self.format.restore
-        return one_thread(lambda inputs: predict(restore(inputs)))
+        return lambda inputs: predict(restore(inputs))
 
     def rows_in_clear(self, inputs: Any) -> Any:
         """Rows to ask about as models have them, for verdicts."""
