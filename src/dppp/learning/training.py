@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from dppp.errors import InputError
 from dppp.learning.choosing_votes import RECORDS_PER_CLASS
 from dppp.learning.csv_records import Records
+from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import Shard, make_shards, require_unfitted, train_shard
 
 Report = Callable[[int, int], object]
@@ -36,6 +37,7 @@ class TrainedModels:
         return sum(self.sizes) < len(self.sizes) * RECORDS_PER_CLASS * len(self.classes)
 
 
+@one_thread
 def train_models(
     records: Records,
     estimator: Any,
