@@ -299,6 +299,10 @@ class Busy(Unavailable):
     """Too much is under way; the same can be asked again later."""
 
 
+class TeachersMissing(Unavailable):
+    """Too few teachers are there for a batch that could be released; nothing was charged."""
+
+
 class Abandoned(Unavailable):
     """Whoever asked has gone, so nothing was done."""
 

@@ -203,6 +203,13 @@ class Aggregator:
         """What was released before for a query: free."""
         return self._releases.get(QueryId(query_id))
 
+    def left_out(self) -> frozenset[int]:
+        """Who takes part in no new batch, for a fault in one before, until an operator lets it in.
+
+        Under paillier a fault counts in its own batch only, and nobody is remembered.
+        """
+        return frozenset(each.teacher for each in self._stored.culprits())
+
     def ended_among(self, batches: Iterable[BatchId]) -> set[BatchId]:
         """Which of these have ended, here or elsewhere; what they released is known after this."""
         return {each for each in batches if each in self._ended or self.outcome(each) is not None}

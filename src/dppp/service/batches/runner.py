@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from dppp.errors import Busy, DpppError
+from dppp.errors import Busy, DpppError, TeachersMissing
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import (
     Aborted,
@@ -151,6 +151,28 @@ class BatchRunner:
             state.heard_at = self._clock()
             if not state.is_online:
                 self._set_online(teacher, is_online=True)
+
+    async def require_teachers(self) -> None:
+        """Refuse a batch that would be charged and aborted, as far as can be known before."""
+        left_out = await self.ask(Aggregator.left_out)
+        missing = {
+            index: "left out" if index in left_out else "offline"
+            for index, state in self.teachers.items()
+            if index in left_out or not state.is_online
+        }
+        there, needed = len(self.teachers) - len(missing), self.task.trust.ballots_needed
+        if there >= needed:
+            return
+        named = ", ".join(
+            f"{self.task.teachers[index - 1].name} ({index}, {why})"
+            for index, why in missing.items()
+        )
+        raise TeachersMissing(
+            f"{there} of {len(self.teachers)} teachers are there, and a batch needs {needed}; "
+            f"missing: {named}. Nothing was charged",
+            hint="ask again when they are back; `dppp query --insist` asks all the same, and what "
+            "is aborted then stays charged",
+        )
 
     def _require_room(self) -> None:
         if len(self._open) >= MOST_OPEN_BATCHES:

@@ -132,11 +132,15 @@ class QuerierDesk:
         if batch.query_ids is None and batch.sealed is None:
             rows = _rows_of(batch, self.runner.task.features)
             self._require_few(len(rows))
-            identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+            identifier = await self.jobs.submit(
+                querier.name, rows, key=key, fresh=batch.fresh, insist=batch.insist
+            )
         else:
             query_ids, sealed = await asyncio.to_thread(_sealed_of, batch)
             self._require_few(len(query_ids) // HASH_BYTES)
-            identifier = await self.jobs.submit_sealed(querier.name, query_ids, sealed, key=key)
+            identifier = await self.jobs.submit_sealed(
+                querier.name, query_ids, sealed, key=key, insist=batch.insist
+            )
         return await self.jobs.state(querier.name, identifier)
 
     async def are_released(self, querier: Querier, asked: SomeQueries) -> WhichReleased:

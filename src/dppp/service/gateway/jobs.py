@@ -95,8 +95,13 @@ class Jobs:
         self._reading = asyncio.Lock()
         self._read: OrderedDict[BatchId, tuple[Release, ...]] = OrderedDict()
 
-    async def submit(self, querier: str, rows: Any, *, key: str, fresh: bool) -> JobId:
-        """Take rows in the clear, or find the job under its key; returns when it is under way."""
+    async def submit(
+        self, querier: str, rows: Any, *, key: str, fresh: bool, insist: bool = False
+    ) -> JobId:
+        """Take rows in the clear, or find the job under its key; returns when it is under way.
+
+        Unless told to `insist`, no batch is begun while too few teachers are there to release it.
+        """
         page = PageRows(
             task_id=self.task.task_id,
             secret=await self._runner.ask(Aggregator.derive_secret, f"rows of {querier}"),
@@ -106,15 +111,22 @@ class Jobs:
         identifier = job_id(querier, key)
         async with self._turn:  # counting and charging belong together
             job = await self._find(identifier) or await self._new_of_page(
-                identifier, querier, page, fresh=fresh
+                identifier, querier, page, fresh=fresh, insist=insist
             )
         _require_same(job.row_digests, page.digests)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
-            await self._start(job, await asyncio.to_thread(page.seal, self.task, identifier, job))
+            sealed = await asyncio.to_thread(page.seal, self.task, identifier, job)
+            await self._start(job, sealed, insist=insist)
         return identifier
 
     async def submit_sealed(
-        self, querier: str, query_ids: bytes, sealed: SealedQueries | None, *, key: str
+        self,
+        querier: str,
+        query_ids: bytes,
+        sealed: SealedQueries | None,
+        *,
+        key: str,
+        insist: bool = False,
     ) -> JobId:
         """Take rows that the querier sealed: the ids of all, and those that are new."""
         _require_few(len(split_query_ids(query_ids)))
@@ -122,7 +134,7 @@ class Jobs:
         identifier = job_id(querier, key)
         async with self._turn:
             job = await self._find(identifier) or await self._new_of_sealed(
-                identifier, querier, query_ids, sealed
+                identifier, querier, query_ids, sealed, insist=insist
             )
         _require_same(job.query_ids + job.row_digests, query_ids)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
@@ -130,7 +142,7 @@ class Jobs:
                 raise JobChanged(
                     "this key belongs to a job with other new rows", hint="choose a new key"
                 )
-            await self._start(job, sealed)
+            await self._start(job, sealed, insist=insist)
         return identifier
 
     async def are_released(self, querier: str, query_ids: bytes) -> list[bool]:
@@ -210,7 +222,7 @@ class Jobs:
         return min(of_task, self._allowances[querier] - self._charged[querier])
 
     async def _new_of_page(
-        self, identifier: JobId, querier: str, page: PageRows, *, fresh: bool
+        self, identifier: JobId, querier: str, page: PageRows, *, fresh: bool, insist: bool
     ) -> Job:
         await self._hear_of_ends(querier)
         digests = page.digests
@@ -220,10 +232,17 @@ class Jobs:
         new = dict.fromkeys(each for each in split_query_ids(query_ids) if each not in released)
         rows = dict(zip(split_query_ids(query_ids), page.rows, strict=True))
         self._require_carriable(len(new), rows_bytes([rows[each] for each in new]))
+        await self._require_teachers(len(new), insist=insist)
         return await self._put(identifier, querier, query_ids, tuple(new), row_digests=digests)
 
     async def _new_of_sealed(
-        self, identifier: JobId, querier: str, query_ids: bytes, sealed: SealedQueries | None
+        self,
+        identifier: JobId,
+        querier: str,
+        query_ids: bytes,
+        sealed: SealedQueries | None,
+        *,
+        insist: bool,
     ) -> Job:
         await self._hear_of_ends(querier)
         asked = set(split_query_ids(query_ids))
@@ -237,6 +256,7 @@ class Jobs:
                 hint="ask which were released before, and seal the others",
             )
         self._require_carriable(len(new), 0 if sealed is None else len(sealed.sealed))
+        await self._require_teachers(len(new), insist=insist)
         return await self._put(identifier, querier, query_ids, new)
 
     async def _put(
@@ -264,8 +284,9 @@ class Jobs:
         self._note_owner(job)  # before its batch starts and is told of
         return job
 
-    async def _start(self, job: Job, sealed: SealedQueries) -> None:
+    async def _start(self, job: Job, sealed: SealedQueries, *, insist: bool) -> None:
         if self._clock() <= job.deadline:
+            await self._require_teachers(job.charged, insist=insist)
             await self._dispatch(BatchRequest(deadline=job.deadline, queries=sealed))
 
     async def _released_rows(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -310,6 +331,11 @@ class Jobs:
                 f"{BallotList.SIZE_LIMIT:,} can be kept",
                 hint="send fewer rows at once",
             )
+
+    async def _require_teachers(self, queries: int, *, insist: bool) -> None:
+        """Before anything is charged, here or by a teacher: could this be released at all?"""
+        if queries and not insist:
+            await self._runner.require_teachers()
 
     async def _require_allowed(self, querier: str, wanted: int) -> None:
         left = await self.left(querier)
