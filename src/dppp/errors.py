@@ -295,6 +295,14 @@ class GatewayAbort(GatewayError):
     """A batch that was asked of the gateway ended without a release."""
 
 
+class ModelUnusable(InputError):
+    """A teacher's own model cannot vote on rows of the task."""
+
+
+class ModelServerUnavailable(Unavailable):
+    """The server of a teacher's model gave no answer."""
+
+
 class Busy(Unavailable):
     """Too much is under way; the same can be asked again later."""
 

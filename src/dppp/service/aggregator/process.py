@@ -74,8 +74,8 @@ def make_application(
     metrics = AggregatorMetrics(runner, jobs)
     watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
-    health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
-    monitor = Monitor(health, config.monitoring.listen)
+    checks = {"runner": lambda: runner.is_alive, "broker": lambda: station.is_healthy}
+    monitor = Monitor(make_monitor(metrics.registry, checks), config.monitoring.listen)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

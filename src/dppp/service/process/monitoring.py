@@ -4,7 +4,7 @@ Used by teacher and aggregator.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
@@ -17,12 +17,16 @@ from starlette.routing import Route
 from dppp.service.process.listening import listen
 
 
-def make_monitor(registry: CollectorRegistry, is_healthy: Callable[[], bool]) -> Starlette:
-    """/health (200 or 503) and /metrics in Prometheus' format."""
+def make_monitor(
+    registry: CollectorRegistry, checks: Mapping[str, Callable[[], bool]]
+) -> Starlette:
+    """/health (200, or 503 and what fails) and /metrics in Prometheus' format."""
 
     async def health(_: Request) -> JSONResponse:
-        well = is_healthy()
-        return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503)
+        failing = [name for name, is_well in checks.items() if not is_well()]
+        if failing:
+            return JSONResponse({"status": "failing", "failing": failing}, 503)
+        return JSONResponse({"status": "ok"})
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

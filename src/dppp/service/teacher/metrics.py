@@ -23,6 +23,11 @@ class TeacherMetrics:
         self.seconds = Histogram(
             "dppp_answer_seconds", "Time to answer", ["message"], registry=self.registry
         )
+        self.model_failures = Counter(
+            "dppp_model_failures",
+            "Votes that were not cast since a model failed",
+            registry=self.registry,
+        )
         self.queries_left = Gauge(
             "dppp_queries_left", "Queries of the task left in the ledger", registry=self.registry
         )

@@ -17,25 +17,36 @@ from dppp.service.process.config import (
     TorchModel,
 )
 from dppp.service.teacher.models.folder import load_folder, require_folder
-from dppp.service.teacher.models.http import load_http
+from dppp.service.teacher.models.http import NoteFailure, load_http, log_failure
 from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
 from dppp.service.teacher.models.pickled import load_pickle
+from dppp.service.teacher.models.watching import ModelWatch
 
 SingleModel = SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | PickleModel
 
 
 def load_models(
-    config: TeacherConfig, task: Task, index: int, *, allow_pickle: bool
+    config: TeacherConfig, task: Task, index: int, *, watch: ModelWatch, allow_pickle: bool
 ) -> tuple[Predict, ...]:
-    """All models of teacher `index`: those of a folder, or the only one that is named."""
+    """All models of teacher `index`: those of a folder, or the only one that is named; tried."""
     if isinstance(config.model, FolderModel):
-        return load_folder(config.model.path, task, index)
-    _require_one_vote(task, index)
-    return (load_model(config.model, task.class_names, allow_pickle=allow_pickle),)
+        models = load_folder(config.model.path, task, index, watch=watch.watch)
+    else:
+        _require_one_vote(task, index)
+        model = load_model(
+            config.model, task.class_names, allow_pickle=allow_pickle, note=watch.note_server
+        )
+        models = (watch.watch(model),)
+    watch.try_all(models, task)
+    return models
 
 
 def load_model(
-    model: SingleModel, class_names: tuple[str, ...], *, allow_pickle: bool = False
+    model: SingleModel,
+    class_names: tuple[str, ...],
+    *,
+    allow_pickle: bool = False,
+    note: NoteFailure = log_failure,
 ) -> Predict:
     """One model, ready to vote on the task's classes."""
     match model:
@@ -49,7 +60,7 @@ def load_model(
         case CallableModel():
             return as_predict(load_callable(model.import_name), class_names)
         case HttpModel():
-            return as_predict(load_http(model.url, model.timeout_seconds), class_names)
+            return as_predict(load_http(model.url, model.timeout_seconds, note), class_names)
         case PickleModel():
             return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
 

@@ -23,9 +23,18 @@ Label = str | int | float | None
 
 _MOST_BYTES_PER_LABEL = 1_000
 _log = logging.getLogger(__name__)
+NoteFailure = Callable[[str, int], None]
+"""Told why a model server gave no answers, and to how many rows."""
 
 
-def load_http(url: str, timeout_seconds: float) -> Callable[[Any], list[Label]]:
+def log_failure(remark: str, _: int) -> None:
+    """What is done with a failure where nobody watches."""
+    _log.warning(remark)
+
+
+def load_http(
+    url: str, timeout_seconds: float, note: NoteFailure = log_failure
+) -> Callable[[Any], list[Label]]:
     """What asks the model server for labels; None for each row when it fails."""
     try:
         import httpx  # noqa: F401, PLC0415
@@ -36,7 +45,7 @@ def load_http(url: str, timeout_seconds: float) -> Callable[[Any], list[Label]]:
         raise InputError(
             f"timeout_seconds must be above 0 and at most 3600, got {timeout_seconds!r}"
         )
-    return partial(_labels, url, timeout_seconds)
+    return partial(_labels, url, timeout_seconds, note)
 
 
 def _require_address(url: str) -> None:
@@ -53,15 +62,14 @@ def _require_address(url: str) -> None:
         )
 
 
-def _labels(url: str, timeout_seconds: float, rows: Any) -> list[Label]:
+def _labels(url: str, timeout_seconds: float, note: NoteFailure, rows: Any) -> list[Label]:
     try:
         return _ask(url, timeout_seconds, rows)
     except Exception as error:  # noqa: BLE001 - a server may fail in any way; it never matters
         reason = str(error) if isinstance(error, _BadAnswer) else type(error).__name__
         host = urlsplit(url).hostname
-        _log.warning(
-            "the model server at %s failed (%s); no vote in %d queries", host, reason, len(rows)
-        )
+        said = f"the model server at {host} failed ({reason}); no vote in {len(rows)} queries"
+        note(said, len(rows))
         return [None] * len(rows)
 
 
