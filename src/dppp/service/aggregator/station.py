@@ -18,7 +18,7 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from dppp.errors import DpppError, WireError
+from dppp.errors import BatchStoreUnavailable, DpppError, WireError
 from dppp.hashing import HASH_BYTES
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, StoredBatches
@@ -144,8 +144,11 @@ class AggregatorStation:
     async def _adopt(self, identifier: BatchId) -> None:
         try:
             await self.runner.adopt(identifier)
+        except BatchStoreUnavailable:
+            return  # it is found again when the store is back
         except DpppError as error:
-            log.error("cannot go on with a batch", extra={"reason": error.one_line})
+            extra = {"batch": identifier.hex(), "reason": error.one_line}
+            log.error("cannot go on with a batch", extra=extra)
 
     async def _pass_events_on(self) -> None:
         with self.runner.hub.watch() as events:
@@ -197,7 +200,7 @@ class AggregatorStation:
         nobody's, and whoever notices goes on with it.
         """
         while True:
-            await asyncio.sleep(_ANNOUNCE_SECONDS)
+            await asyncio.sleep(max(_ANNOUNCE_SECONDS, self.runner.store_watch.pause_seconds))
             try:
                 unfinished = await self.runner.ask(Aggregator.unfinished)
                 self._heard_of = {
@@ -207,6 +210,8 @@ class AggregatorStation:
                     if self._is_orphan(identifier):
                         await self.runner.adopt(identifier)
                         log.info("batch taken over", extra={"batch": identifier.hex()})
+            except BatchStoreUnavailable:
+                continue  # store_watch.py has said so, once
             except DpppError as error:
                 log.error("cannot look for batches", extra={"reason": error.one_line})
 

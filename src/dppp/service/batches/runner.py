@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from dppp.errors import Busy, DpppError, TeachersMissing
+from dppp.errors import BatchStoreUnavailable, Busy, DpppError, TeachersMissing
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import (
     Aborted,
@@ -34,6 +34,7 @@ from dppp.protocol.events import (
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.service.batches.hub import BatchEvent, EventHub, TeacherEvent
 from dppp.service.batches.inbox import Inbox
+from dppp.service.batches.store_watch import StoreWatch
 from dppp.service.process.log_throttle import LogThrottle
 
 Result = TypeVar("Result")
@@ -67,10 +68,18 @@ class BatchRunner:
     """All batches that this process runs. Use it in an ``async with`` block."""
 
     def __init__(
-        self, *, aggregator: Aggregator, channel: Channel, hub: EventHub, clock: Clock = time.time
+        self,
+        *,
+        aggregator: Aggregator,
+        channel: Channel,
+        hub: EventHub,
+        clock: Clock = time.time,
+        store_watch: StoreWatch | None = None,
     ) -> None:
+        """`store_watch` knows whether the aggregator's store can be used."""
         self.task = aggregator.task
         self.hub = hub
+        self.store_watch = store_watch or StoreWatch()
         self.teachers = {index: TeacherState() for index in range(1, self.task.trust.teachers + 1)}
         self._aggregator = aggregator
         self._channel = channel
@@ -187,7 +196,7 @@ class BatchRunner:
     async def _pass_time(self) -> None:
         reminded_at = self._clock()
         while True:
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(max(_TICK_SECONDS, self.store_watch.pause_seconds))
             self._notice_silence()
             with _going_on():
                 await self._step(Aggregator.tick, self._now())
@@ -281,6 +290,8 @@ def _going_on() -> Iterator[None]:
     """Whatever fails (a store out of reach, mostly) stops a step and not the runner."""
     try:
         yield
+    except BatchStoreUnavailable:
+        return  # store_watch.py has said so, once
     except DpppError as error:
         log.error("a step failed and will be tried again", extra={"reason": error.one_line})
     except Exception:

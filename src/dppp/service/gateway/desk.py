@@ -9,7 +9,13 @@ from dataclasses import asdict
 
 from fastapi.responses import StreamingResponse
 
-from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
+from dppp.errors import (
+    BatchStoreUnavailable,
+    InputError,
+    RunnerStopped,
+    TooManyRows,
+    TranscriptError,
+)
 from dppp.hashing import HASH_BYTES
 from dppp.privacy.accounting import Spending, account
 from dppp.protocol.events import Stage
@@ -84,6 +90,8 @@ class QuerierDesk:
         """Whether this gateway can do its work."""
         if not (self.runner.is_alive and self._views.is_alive):
             raise RunnerStopped("the runner of batches has stopped", hint="restart the aggregator")
+        if not self.runner.store_watch.is_usable:
+            raise BatchStoreUnavailable("the store of batches is out of reach")
         online = sum(state.is_online for state in self.runner.teachers.values())
         return Health(status="ok", teachers_online=online)
 

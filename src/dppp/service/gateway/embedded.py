@@ -18,6 +18,7 @@ from dppp.protocol.events import Send
 from dppp.protocol.teacher import Teacher
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.batches.store_watch import StoreWatch, WatchedStore
 from dppp.service.gateway.application import make_gateway
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.queriers import Querier
@@ -105,6 +106,8 @@ def embed_gateway(
 ) -> Embedded:
     """A gateway for a federation made in this process."""
     channel = EmbeddedChannel(parties.teachers)
+    watch = StoreWatch()
+    store = WatchedStore(store, watch)
     runner = BatchRunner(
         aggregator=Aggregator(
             task=parties.task,
@@ -114,6 +117,7 @@ def embed_gateway(
         ),
         channel=channel,
         hub=EventHub(),
+        store_watch=watch,
     )
     channel.answer_to(runner.take, runner.hear)
 

@@ -32,6 +32,8 @@ class ModelWatch:
         self._failing: set[int] = set()
         self._watched = 0
         self._server_failures = 0
+        self._is_trying = False
+        self._said_in_trial = ""
 
     @property
     def is_well(self) -> bool:
@@ -47,6 +49,9 @@ class ModelWatch:
     def note_server(self, remark: str, votes: int) -> None:
         """A model server gave no answers to these many rows."""
         self._server_failures += 1
+        if self._is_trying:
+            self._said_in_trial = remark
+            return
         for _ in range(votes):
             self._count()
         if times := self._throttle.times("server"):
@@ -84,11 +89,13 @@ class ModelWatch:
         for number, predict in enumerate(models, start=1):
             reasons: list[str] = []
             failures = self._server_failures
+            self._is_trying = True
             cast_votes(predict, inputs, len(task.class_names), note=reasons.append)
+            self._is_trying = False
             whose = "the model" if len(models) == 1 else f"model {number} of {len(models)}"
             if self._server_failures > failures:
                 raise ModelServerUnavailable(
-                    f"{whose} gave no answer to made-up rows of the task; the log says why",
+                    f"{whose} gave no answer to made-up rows of the task: {self._said_in_trial}",
                     hint="start the model server first, and look at the url under [model]",
                 )
             if len(reasons) >= _TRIALS:
