@@ -33,6 +33,7 @@ from dppp.protocol.events import (
 )
 from dppp.protocol.messages import BatchId, BatchRequest, QueryId, split_query_ids
 from dppp.protocol.receipt import Receipt
+from dppp.protocol.refusals import RefusalNotice, read_notice
 from dppp.protocol.release import Release
 from dppp.protocol.rows import require_for_all
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
@@ -138,6 +139,8 @@ class Aggregator:
             return Output()  # a stranger's faults must not count as answers
         try:
             message_kind = kind_of(data)
+            if message_kind == RefusalNotice.KIND:
+                return self._take_refusal(read_notice(self.task, teacher, data), now)
             if message_kind not in self._maker.batch_kinds:
                 self._maker.take(message_kind, teacher, data)
                 return self.tick(now)
@@ -222,6 +225,15 @@ class Aggregator:
         """
         asked = hash_parts("dppp derive secret 1", (self.task.task_id, purpose.encode()))
         return hash_parts("dppp derived secret 1", (self._signer(asked),))
+
+    def _take_refusal(self, notice: RefusalNotice, now: int) -> Output:
+        """Said by its teacher; it changes nothing but what is told of the batch."""
+        output = Output()
+        for batch in self._batches.values():
+            if batch.is_about(notice.about):
+                batch.note_refusal(notice, now=now)
+                output += Output(events=batch.take_news())
+        return output
 
     def _batch_of(self, message: Any) -> Batch:
         if message.batch_id not in self._batches:

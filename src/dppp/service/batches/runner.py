@@ -30,11 +30,14 @@ from dppp.protocol.events import (
     StageEvent,
     Started,
     TeacherBlamed,
+    TeacherRefused,
 )
 from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.refusals import batch_named_in
 from dppp.service.batches.hub import BatchEvent, EventHub, TeacherEvent
 from dppp.service.batches.inbox import Inbox
 from dppp.service.batches.store_watch import StoreWatch
+from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
 
 Result = TypeVar("Result")
@@ -190,7 +193,7 @@ class BatchRunner:
     async def _take_messages(self) -> None:
         while True:
             teacher, data = await self._inbox.get()
-            with _going_on():
+            with about_batch(batch_named_in(data)), _going_on():
                 await self._step(Aggregator.receive, teacher, data, now=self._now())
 
     async def _pass_time(self) -> None:
@@ -232,7 +235,7 @@ class BatchRunner:
         if isinstance(event, Started):
             self._open[event.batch] = event.queries
         _log_event(event)
-        if not isinstance(event, TeacherBlamed):
+        if not isinstance(event, TeacherBlamed | TeacherRefused):
             self.hub.tell(self._describe(event))
         if isinstance(event, Released | Aborted):
             self._open.pop(event.batch, None)
@@ -275,6 +278,10 @@ def _log_event(event: Event) -> None:
         case TeacherBlamed():
             blamed = {"teacher": event.teacher, "reason": event.reason}
             log.warning("teacher at fault", extra={**extra, **blamed})
+        case TeacherRefused():
+            refused = {"teacher": event.teacher, "rule": event.rule}
+            ahead = {"clock_ahead_seconds": event.clock_ahead_seconds}
+            log.warning("teacher refused", extra={**extra, **refused, **ahead})
         case Aborted():
             abort = event.abort
             details = {"missing": abort.missing, "culprits": abort.culprits}

@@ -166,7 +166,9 @@ class QuerierDesk:
         """The labels, once released."""
         task = self.runner.task
         answers = await self.jobs.answers(querier.name, identifier)
-        return Labels(classes=list(task.class_names), labels=_labels(task, answers))
+        batch = (await self.jobs.state(querier.name, identifier)).batch
+        found = _labels(task, answers)
+        return Labels(batch=batch, classes=list(task.class_names), labels=found)
 
     async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
         """The last batches of this querier, the newest first."""

@@ -15,6 +15,7 @@ from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.events import Send
+from dppp.protocol.refusals import batch_named_in
 from dppp.protocol.teacher import Teacher
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
@@ -22,6 +23,7 @@ from dppp.service.batches.store_watch import StoreWatch, WatchedStore
 from dppp.service.gateway.application import make_gateway
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.queriers import Querier
+from dppp.service.process.about_batch import about_batch
 
 log = logging.getLogger("dppp.teacher")
 
@@ -78,10 +80,13 @@ class EmbeddedChannel:
 
     def _handle(self, send: Send) -> bytes | None:
         try:
-            return self._teachers[send.teacher].handle(send.data, now=int(self._clock()))
+            with about_batch(batch_named_in(send.data)):
+                return self._teachers[send.teacher].handle(send.data, now=int(self._clock()))
         except DpppError as refusal:
             log.warning("refused", extra={"teacher": send.teacher, "reason": refusal.one_line})
-            return None
+            return self._teachers[send.teacher].notice_of(
+                send.data, refusal, now=int(self._clock())
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ and are charged once. Allowances here keep queriers apart; the budget itself is 
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,6 +50,8 @@ from dppp.service.gateway.schemas import BatchState
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
 """Stores the request of a batch and starts it; whatever fails before that stores nothing."""
+
+log = logging.getLogger("dppp.aggregator")
 
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
@@ -116,7 +119,7 @@ class Jobs:
         _require_same(job.row_digests, page.digests)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
             sealed = await asyncio.to_thread(page.seal, self.task, identifier, job)
-            await self._start(job, sealed, insist=insist)
+            await self._start(identifier, job, sealed, insist=insist)
         return identifier
 
     async def submit_sealed(
@@ -142,7 +145,7 @@ class Jobs:
                 raise JobChanged(
                     "this key belongs to a job with other new rows", hint="choose a new key"
                 )
-            await self._start(job, sealed, insist=insist)
+            await self._start(identifier, job, sealed, insist=insist)
         return identifier
 
     async def are_released(self, querier: str, query_ids: bytes) -> list[bool]:
@@ -284,9 +287,13 @@ class Jobs:
         self._note_owner(job)  # before its batch starts and is told of
         return job
 
-    async def _start(self, job: Job, sealed: SealedQueries, *, insist: bool) -> None:
+    async def _start(
+        self, identifier: JobId, job: Job, sealed: SealedQueries, *, insist: bool
+    ) -> None:
         if self._clock() <= job.deadline:
             await self._require_teachers(job.charged, insist=insist)
+            extra = {"batch": job.batch.hex(), "job": identifier.hex(), "querier": job.querier}
+            log.info("batch asked for", extra={**extra, "queries": job.charged})
             await self._dispatch(BatchRequest(deadline=job.deadline, queries=sealed))
 
     async def _released_rows(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -105,8 +105,9 @@ class Label(BaseModel):
 
 
 class Labels(BaseModel):
-    """A label for each row."""
+    """A label for each row; `batch` is named in the aggregator's log and in every teacher's."""
 
+    batch: str | None = None
     classes: list[str]
     labels: list[Label]
 

@@ -142,7 +142,8 @@ class GatewayConnection:
             if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
                     f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}",
-                    hint="the same command asks again, at a new charge",
+                    hint=f"the same command asks again, at a new charge; the operator's logs name "
+                    f"this batch {_plain(state.batch or '')}",
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLL_SECONDS)

@@ -1,9 +1,9 @@
 """A teacher on the broker: dials out, answers what it may, says that it is here.
 
 One message at a time goes to the teacher (protocol/teacher.py), in a thread of its own; a message
-that is waiting or in work already is not queued twice. A refusal is logged locally, and is silence
-on the wire. While nothing waits, the teacher works ahead in the same thread. Used by
-`dppp teacher run`.
+that is waiting or in work already is not queued twice. A refusal is logged locally; the aggregator
+is told the rule, if it is one of those in protocol/refusals.py, and nothing otherwise. While
+nothing waits, the teacher works ahead in the same thread. Used by `dppp teacher run`.
 """
 
 import asyncio
@@ -20,11 +20,13 @@ from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, EpochSecretsUnavailable, LedgerError, WireError
 from dppp.protocol.messages import BallotList, BallotRequest, CertifiedList, ProofRequest
+from dppp.protocol.refusals import batch_named_in
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.messages import CastRequest, MaskedFromAggregator, RefundNotice
 from dppp.service.broker.connection import PRESENCE, Broker, Subjects
 from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
 from dppp.service.teacher.metrics import TeacherMetrics
 
@@ -180,6 +182,10 @@ class TeacherStation:
         return False
 
     def _answer(self, data: bytes) -> bytes | None:
+        with about_batch(batch_named_in(data)):
+            return self._answer_one(data)
+
+    def _answer_one(self, data: bytes) -> bytes | None:
         kind = "unknown"
         try:
             if (said := kind_of(data)) in _KINDS:  # what anybody may write makes no new metrics
@@ -188,7 +194,7 @@ class TeacherStation:
                 answer = self._teacher.handle(data, now=int(self._clock()))
         except DpppError as error:
             self._refuse(kind, error)
-            return None
+            return self._teacher.notice_of(data, error, now=int(self._clock()))
         except Exception:  # nothing that arrives may stop a teacher
             log.exception("a message failed", extra={"message_kind": kind})
             self._metrics.refusals.labels(kind, "Exception").inc()
