@@ -11,7 +11,7 @@ the batches that somebody has to go on with, and `adopt` goes on with one: teach
 their ledgers. Whoever comes second to the end takes the first one's outcome.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from dppp.errors import DpppError, InputError, PeerFault, Refusal, SignatureFault
@@ -168,11 +168,19 @@ class Aggregator:
             output += Output(sends=_sends(batch, batch.wanted() - before))
         return output
 
-    def remind(self) -> Output:
-        """Everything that was asked and not answered, again; for channels that lose messages."""
-        return Output(
-            sends=tuple(send for each in self._batches.values() for send in _reminders(each))
-        )
+    def remind(
+        self, batches: Collection[BatchId] | None = None, *, teacher: int | None = None
+    ) -> Output:
+        """Everything that was asked and not answered, again; for channels that lose messages.
+
+        Of these batches and this teacher only, where they are named.
+        """
+        chosen = [
+            batch
+            for identifier, batch in self._batches.items()
+            if batches is None or identifier in batches
+        ]
+        return Output(sends=tuple(send for each in chosen for send in _reminders(each, teacher)))
 
     def refresh(self, identifier: BatchId) -> Output:
         """Another aggregator may have ended a batch that is under way here as well."""
@@ -302,11 +310,12 @@ def _sends(batch: Batch, wanted: Wanted) -> tuple[Send, ...]:
     )
 
 
-def _reminders(batch: Batch) -> tuple[Send, ...]:
+def _reminders(batch: Batch, only: int | None) -> tuple[Send, ...]:
     """The same for all that is still wanted, with what a restarted teacher has forgotten."""
     return tuple(
         Send(teacher=teacher, data=data)
         for teacher, step in sorted(batch.wanted())
+        if only in (None, teacher)
         for data in batch.reminders(teacher, step)
     )
 

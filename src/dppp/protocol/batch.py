@@ -69,6 +69,15 @@ class Patience:
     opening: int = 60
 
 
+LEAST_BYTES_PER_SECOND = 125_000
+"""Of each teacher's line, in both directions: 1 Mbit/s. Slower ones are not waited for."""
+
+
+def slow_seconds(length: int) -> int:
+    """How long these many bytes take at the least bandwidth, beside what they take anyway."""
+    return length // LEAST_BYTES_PER_SECOND
+
+
 class Batch(ABC):
     """The state of one batch. Each cryptosystem adds its own."""
 
@@ -86,7 +95,9 @@ class Batch(ABC):
         self._refusals: dict[int, str] = {}
         self.outcome: Outcome | None = None
         self._task = task
-        self._patience = patience
+        # A list goes out and answers come back, however slow the line.
+        list_seconds = slow_seconds(task.list_bytes(len(self.query_ids)))
+        self._patience = replace(patience, opening=patience.opening + list_seconds)
         self._signer = signer
         self._quorum_since: int | None = None
         self._stage_since = 0

@@ -34,6 +34,14 @@ class AggregatorMetrics:
             "Released answers with counts that votes and noise hardly ever give",
             registry=self.registry,
         )
+        self._slow = Counter(
+            "dppp_slow_links",
+            "Reminders that were not sent, since the teacher was still receiving",
+            ["teacher"],
+            registry=self.registry,
+        )
+        for teacher in runner.teachers:
+            self._slow.labels(teacher)
         self._seconds = Histogram(
             "dppp_batch_seconds", "From request to release", registry=self.registry
         )
@@ -50,6 +58,10 @@ class AggregatorMetrics:
                         self._take(event)
                     if event.stage is Stage.VOTES or event.is_last:
                         await self.count_left()
+
+    def note_slow(self, teacher: int) -> None:
+        """A teacher was still receiving when it would have been reminded."""
+        self._slow.labels(teacher).inc()
 
     async def count_left(self) -> None:
         """Count the queries of all workers' jobs; the teachers' ledgers have the last word."""

@@ -78,6 +78,7 @@ def make_application(
         deadline_seconds=config.deadline_seconds,
     )
     metrics = AggregatorMetrics(runner, jobs)
+    station.on_slow = metrics.note_slow
     watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
     checks = {

@@ -36,6 +36,7 @@ from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.protocol.refusals import batch_named_in
 from dppp.service.batches.hub import BatchEvent, EventHub, TeacherEvent
 from dppp.service.batches.inbox import Inbox
+from dppp.service.batches.reminders import Reminders
 from dppp.service.batches.store_watch import StoreWatch
 from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
@@ -46,7 +47,6 @@ Clock = Callable[[], float]
 
 MOST_OPEN_BATCHES = 64
 _TICK_SECONDS = 0.25
-_REMIND_SECONDS = 10
 _OFFLINE_AFTER_SECONDS = 12
 
 log = logging.getLogger("dppp.aggregator")
@@ -57,6 +57,9 @@ class Channel(Protocol):
 
     async def send(self, sends: Sequence[Send]) -> None:
         """Send; messages may get lost."""
+
+    async def remind(self, sends: Sequence[Send]) -> None:
+        """Send again what was asked before and may be lost."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,6 +91,7 @@ class BatchRunner:
         self._channel = channel
         self._clock = clock
         self._open: dict[BatchId, int] = {}  # batches under way here: how many queries each has
+        self._reminders = Reminders(clock)
         self._inbox = Inbox()
         self._drops = LogThrottle()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
@@ -197,16 +201,23 @@ class BatchRunner:
                 await self._step(Aggregator.receive, teacher, data, now=self._now())
 
     async def _pass_time(self) -> None:
-        reminded_at = self._clock()
         while True:
             await asyncio.sleep(max(_TICK_SECONDS, self.store_watch.pause_seconds))
             self._notice_silence()
             with _going_on():
                 await self._step(Aggregator.tick, self._now())
-                reminded_at = min(reminded_at, self._clock())  # a clock may be put back
-                if self._clock() >= reminded_at + _REMIND_SECONDS:
-                    reminded_at = self._clock()
-                    await self._step(Aggregator.remind)
+                if due := self._reminders.due():
+                    await self._remind(due)
+
+    async def remind_one(self, teacher: int) -> None:
+        """A teacher has just come, and knows nothing of what was sent before."""
+        if self._open:
+            with _going_on():
+                await self._remind(None, teacher=teacher)
+
+    async def _remind(self, due: frozenset[BatchId] | None, *, teacher: int | None = None) -> None:
+        output = await self.ask(Aggregator.remind, due, teacher=teacher)
+        await self._channel.remind(output.sends)
 
     def _notice_silence(self) -> None:
         for teacher, state in self.teachers.items():
@@ -229,16 +240,22 @@ class BatchRunner:
         output = await self.ask(method, *arguments, **named)
         for event in output.events:
             self._note(event)
+        for send in output.sends:
+            if batch := batch_named_in(send.data):
+                self._reminders.note_sent(BatchId(batch), len(send.data))
         await self._channel.send(output.sends)
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Started):
             self._open[event.batch] = event.queries
+        if not isinstance(event, TeacherRefused):
+            self._reminders.note_progress(event.batch)
         _log_event(event)
         if not isinstance(event, TeacherBlamed | TeacherRefused):
             self.hub.tell(self._describe(event))
         if isinstance(event, Released | Aborted):
             self._open.pop(event.batch, None)
+            self._reminders.forget(event.batch)
 
     def _describe(self, event: StageEvent) -> BatchEvent:
         """An event of the protocol as watchers are told of it."""

@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from dppp.protocol.batch import LEAST_BYTES_PER_SECOND, slow_seconds
+from dppp.service.broker.frames import MOST_BYTES
 from dppp.service.ceremony.federation_file import FederationFile
 from dppp.service.ceremony.home import AUTHORITY, TLS_CERTIFICATE, TLS_KEY
 from dppp.service.process.config import EPOCH_SECRETS, split_address
@@ -19,6 +21,7 @@ from dppp.service.stores.locations import LedgerFiles
 DEFAULT_LISTEN = "0.0.0.0:4222"
 DEFAULT_PORT = 4222
 MAX_PAYLOAD_BYTES = 2**20
+MAX_PENDING_BYTES = MOST_BYTES + 64 * 2**20
 _SPARE_CONNECTIONS = 64
 """For aggregator workers, gateways, and connections whose end the server has not noticed yet."""
 
@@ -159,6 +162,9 @@ def broker_configuration(federation: FederationFile, *, folder: Path, listen: st
         host=_quote(host),
         port=port,
         max_payload=MAX_PAYLOAD_BYTES,
+        max_pending=MAX_PENDING_BYTES,
+        least_kbit=LEAST_BYTES_PER_SECOND // 125,
+        write_deadline_seconds=slow_seconds(MAX_PENDING_BYTES),
         max_connections=2 * len(federation.teachers) + _SPARE_CONNECTIONS,
         tls_certificate=_quote(str(folder.absolute() / TLS_CERTIFICATE)),
         key=_quote(str(folder.absolute() / TLS_KEY)),
@@ -205,10 +211,12 @@ port: {port}
 # No message of dppp is larger: it sends frames of at most half of this.
 max_payload: {max_payload}
 max_connections: {max_connections}
-max_pending: 67108864
+# What waits for one that is slow to read: the longest message, and some more. It may take as long
+# as that needs at {least_kbit:,} kbit/s. Whoever has gone without a word is found by pings.
+max_pending: {max_pending}
 ping_interval: "20s"
 ping_max: 3
-write_deadline: "10s"
+write_deadline: "{write_deadline_seconds}s"
 logtime: true
 
 # Only who has a TLS certificate of this federation's authority gets a connection. The suites are

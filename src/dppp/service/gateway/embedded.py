@@ -56,6 +56,10 @@ class EmbeddedChannel:
             self._running.add(running)
             running.add_done_callback(self._running.discard)
 
+    async def remind(self, sends: Sequence[Send]) -> None:
+        """Nothing gets lost here; a teacher may have been silent."""
+        await self.send(sends)
+
     async def give_signs_of_life(self, every_seconds: float = 3) -> None:
         """Until cancelled: say that every teacher which is not silent is here."""
         while True:

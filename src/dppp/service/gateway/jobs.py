@@ -25,6 +25,7 @@ from dppp.errors import (
     TooManyRows,
 )
 from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch import slow_seconds
 from dppp.protocol.batch_store import BatchStore, Kind, StoredBatches
 from dppp.protocol.events import Abort, Stage
 from dppp.protocol.inputs import encode_rows, rows_bytes
@@ -232,11 +233,15 @@ class Jobs:
         known = {} if fresh else await self._released_rows(split_query_ids(digests))
         query_ids = page.query_ids(identifier, known)
         released = set(known.values())
-        new = dict.fromkeys(each for each in split_query_ids(query_ids) if each not in released)
+        asked = split_query_ids(query_ids)
+        new = tuple(dict.fromkeys(each for each in asked if each not in released))
         rows = dict(zip(split_query_ids(query_ids), page.rows, strict=True))
-        self._require_carriable(len(new), rows_bytes([rows[each] for each in new]))
+        sealed_bytes = rows_bytes([rows[each] for each in new])
+        self._require_carriable(len(new), sealed_bytes)
         await self._require_teachers(len(new), insist=insist)
-        return await self._put(identifier, querier, query_ids, tuple(new), row_digests=digests)
+        return await self._put(
+            identifier, querier, query_ids, new, sealed_bytes=sealed_bytes, row_digests=digests
+        )
 
     async def _new_of_sealed(
         self,
@@ -258,9 +263,10 @@ class Jobs:
                 "the sealed rows are not those of these query ids that are new",
                 hint="ask which were released before, and seal the others",
             )
-        self._require_carriable(len(new), 0 if sealed is None else len(sealed.sealed))
+        sealed_bytes = 0 if sealed is None else len(sealed.sealed)
+        self._require_carriable(len(new), sealed_bytes)
         await self._require_teachers(len(new), insist=insist)
-        return await self._put(identifier, querier, query_ids, new)
+        return await self._put(identifier, querier, query_ids, new, sealed_bytes=sealed_bytes)
 
     async def _put(
         self,
@@ -269,6 +275,7 @@ class Jobs:
         query_ids: bytes,
         new: Sequence[bytes],
         *,
+        sealed_bytes: int,
         row_digests: bytes = b"",
     ) -> Job:
         """Store a job, if its querier may spend that; another gateway may have been first."""
@@ -279,13 +286,19 @@ class Jobs:
             query_ids=query_ids,
             positions=tuple(places.get(each, KNOWN) for each in split_query_ids(query_ids)),
             row_digests=row_digests,
-            deadline=int(self._clock()) + self._deadline_seconds,
+            deadline=int(self._clock()) + self._patience_for(len(new), sealed_bytes),
             batch=batch_id(self.task.task_id, b"".join(new)),
         )
         stored = await asyncio.to_thread(self._store.put_once, identifier, Kind.JOB, encode(job))
         job = decode(stored, Job)
         self._note_owner(job)  # before its batch starts and is told of
         return job
+
+    def _patience_for(self, queries: int, sealed_bytes: int) -> int:
+        """Seconds until a batch is given up: more for one that takes long on a slow line."""
+        task = self.task
+        of_each = sealed_bytes + task.list_bytes(queries) + task.answer_bytes(queries)
+        return self._deadline_seconds + slow_seconds(of_each)
 
     async def _start(
         self, identifier: JobId, job: Job, sealed: SealedQueries, *, insist: bool

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import get_args
@@ -25,7 +25,8 @@ from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.messages import CastRequest, MaskedFromAggregator, RefundNotice
 from dppp.service.broker.connection import PRESENCE, Broker, Subjects
-from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.broker.frames import ID_BYTES, MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.broker.progress import Holding, write_presence
 from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
 from dppp.service.teacher.metrics import TeacherMetrics
@@ -219,6 +220,19 @@ class TeacherStation:
 
     async def _say_present(self) -> None:
         subject = self._subjects.answer(self._teacher.index, PRESENCE)
+        connections = -1
         while True:
-            await self._broker.publish(subject, b"")
+            is_new, connections = (
+                connections != self._broker.times_connected,
+                (self._broker.times_connected),
+            )
+            await self._broker.publish(subject, write_presence(self._held(), is_new=is_new))
             await asyncio.sleep(_PRESENCE_SECONDS)
+
+    def _held(self) -> Iterator[tuple[bytes, Holding]]:
+        """What was asked and is on its way, waits or is in work: nobody has to send it again."""
+        for reassembly in self._reassembly.values():
+            for identifier in reassembly.unfinished:
+                yield identifier, Holding.SOME
+        for digest, _ in self._in_work:
+            yield digest[:ID_BYTES], Holding.ALL
