@@ -170,7 +170,7 @@ def test_a_gateway_whose_store_is_held_by_somebody_else_says_so_and_goes_on_afte
         holder.execute("BEGIN EXCLUSIVE")
         refused = post(client, ROWS, "monday")
         assert refused.status_code == 503
-        assert "batch store" in refused.json()["detail"]
+        assert "store cannot be used" in refused.json()["detail"]
         holder.execute("ROLLBACK")
         holder.close()
         state: dict[str, Any] = ask(client, ROWS, key="monday")

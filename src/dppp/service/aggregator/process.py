@@ -77,7 +77,7 @@ def make_application(
         dispatch=station.dispatch,
         deadline_seconds=config.deadline_seconds,
     )
-    metrics = AggregatorMetrics(runner, jobs)
+    metrics = AggregatorMetrics(runner, jobs, config.deadline_seconds)
     station.on_slow = metrics.note_slow
     watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)

@@ -26,7 +26,7 @@ from dppp.service.stores.ledgers import open_ledger
 from dppp.service.teacher.metrics import TeacherMetrics
 from dppp.service.teacher.models.configured import load_models
 from dppp.service.teacher.models.watching import ModelWatch
-from dppp.service.teacher.station import TeacherStation
+from dppp.service.teacher.station import KINDS, TeacherStation
 
 log = logging.getLogger("dppp.teacher")
 
@@ -38,7 +38,7 @@ def run_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> None:
     home = Home(folder=config.home)
     federation = read_federation(config.federation, read_hash(config.federation_hash))
     index = federation.index_of(home.request().name)
-    metrics = TeacherMetrics()
+    metrics = TeacherMetrics(KINDS, federation.task.queries)
     watch = ModelWatch(metrics.model_failures.inc)
     models = load_models(config, federation.task, index, watch=watch, allow_pickle=allow_pickle)
     with _teacher(config, home, federation, models, watch) as teacher:

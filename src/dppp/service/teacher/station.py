@@ -36,7 +36,7 @@ log = logging.getLogger("dppp.teacher")
 _PRESENCE_SECONDS = 3
 _MOST_WAITING = 256
 _QUIET_SECONDS = 30
-_KINDS = frozenset(
+KINDS = frozenset(
     each.KIND
     for each in (
         BallotRequest,
@@ -46,6 +46,7 @@ _KINDS = frozenset(
         *get_args(MaskedFromAggregator),
     )
 )
+"""The messages that a teacher may answer."""
 _CHARGING = (BallotRequest.KIND, CastRequest.KIND, RefundNotice.KIND)
 """After these the ledger may have more or fewer queries left."""
 _WORKER = re.compile(r"[0-9a-f]{16}")
@@ -189,7 +190,7 @@ class TeacherStation:
     def _answer_one(self, data: bytes) -> bytes | None:
         kind = "unknown"
         try:
-            if (said := kind_of(data)) in _KINDS:  # what anybody may write makes no new metrics
+            if (said := kind_of(data)) in KINDS:  # what anybody may write makes no new metrics
                 kind = said
             with self._metrics.seconds.labels(kind).time():
                 answer = self._teacher.handle(data, now=int(self._clock()))
@@ -198,7 +199,7 @@ class TeacherStation:
             return self._teacher.notice_of(data, error, now=int(self._clock()))
         except Exception:  # nothing that arrives may stop a teacher
             log.exception("a message failed", extra={"message_kind": kind})
-            self._metrics.refusals.labels(kind, "Exception").inc()
+            self._metrics.refused(kind, "Exception")
             return None
         self._are_stores_usable = True
         self._metrics.answers.labels(kind).inc()
@@ -209,7 +210,7 @@ class TeacherStation:
         return answer
 
     def _refuse(self, kind: str, error: DpppError) -> None:
-        self._metrics.refusals.labels(kind, type(error).__name__).inc()
+        self._metrics.refused(kind, type(error).__name__)
         extra = {"message_kind": kind, "rule": type(error).__name__, "reason": error.one_line}
         if isinstance(error, LedgerError | EpochSecretsUnavailable):
             self._are_stores_usable = False
