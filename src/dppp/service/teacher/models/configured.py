@@ -2,6 +2,7 @@
 
 from dppp.errors import InputError
 from dppp.learning.models import as_predict
+from dppp.protocol.columns import is_plain
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict
 from dppp.service.ceremony.federation_file import read_federation, read_hash
@@ -20,6 +21,7 @@ from dppp.service.teacher.models.folder import load_folder, require_folder
 from dppp.service.teacher.models.http import NoteFailure, load_http, log_failure
 from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
 from dppp.service.teacher.models.pickled import load_pickle
+from dppp.service.teacher.models.skops_files import import_skops
 from dppp.service.teacher.models.watching import ModelWatch
 
 SingleModel = SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | PickleModel
@@ -29,6 +31,9 @@ def load_models(
     config: TeacherConfig, task: Task, index: int, *, watch: ModelWatch, allow_pickle: bool
 ) -> tuple[Predict, ...]:
     """All models of teacher `index`: those of a folder, or the only one that is named; tried."""
+    trusted = config.model.trusted_types if isinstance(config.model, SkopsModel) else ()
+    if isinstance(config.model, SkopsModel | FolderModel) and not trusted:
+        import_skops(tables=not is_plain(task.columns))
     if isinstance(config.model, FolderModel):
         models = load_folder(config.model.path, task, index, watch=watch.watch)
     else:
