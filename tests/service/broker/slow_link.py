@@ -31,8 +31,8 @@ class SlowLink:
         for each in (up, down):
             each.cancel()
         await asyncio.gather(up, down, return_exceptions=True)
-        for each in (writer, to_far):
-            each.close()
+        for end in (writer, to_far):
+            end.close()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(_PIECE_BYTES):

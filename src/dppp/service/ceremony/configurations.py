@@ -104,7 +104,14 @@ def aggregator_configuration(federation: FederationFile, servers: Sequence[str])
     """aggregator.toml, with nobody who may ask yet."""
     return f"""\
 # The aggregator's configuration. Paths are relative to this file.
-{_party(federation, servers)}
+{_party(federation, servers, more=_DEADLINE)}
+# How many seconds to wait for teachers: for more ballots once there are enough; for those asked
+# first, before all are asked; for endorsements and for answers, before the batch is given up.
+# [patience]
+# after_quorum = 2
+# first_shares = 5
+# opening = 60
+
 # Batches, ballot lists and releases. For several aggregator workers on several machines:
 # url = "env:DPPP_STORE_URL"   (PostgreSQL; the URL with its password is in the environment)
 [store]
@@ -131,13 +138,19 @@ listen = "127.0.0.1:8080"
 """
 
 
-def _party(federation: FederationFile, servers: Sequence[str]) -> str:
+_DEADLINE = """\
+# After how many seconds a batch is given up. What its bytes take at 1 Mbit/s comes on top.
+# deadline_seconds = 600
+"""
+
+
+def _party(federation: FederationFile, servers: Sequence[str], *, more: str = "") -> str:
     return f"""\
 home = "."
 federation = "federation.json"
 federation_hash = "{federation.hash.hex()}"
 log_level = "info"
-
+{more}
 [broker]
 servers = [{", ".join(_text(server) for server in servers)}]
 """
