@@ -295,8 +295,20 @@ class GatewayAbort(GatewayError):
     """A batch that was asked of the gateway ended without a release."""
 
 
+class ModelUnusable(InputError):
+    """A teacher's own model cannot vote on rows of the task."""
+
+
+class ModelServerUnavailable(Unavailable):
+    """The server of a teacher's model gave no answer."""
+
+
 class Busy(Unavailable):
     """Too much is under way; the same can be asked again later."""
+
+
+class TeachersMissing(Unavailable):
+    """Too few teachers are there for a batch that could be released; nothing was charged."""
 
 
 class Abandoned(Unavailable):

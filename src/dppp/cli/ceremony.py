@@ -423,7 +423,13 @@ def _about_ledger(done: "SetUp") -> list[str]:
     """Where a teacher counts, and what it says to accept."""
     if done.ledger is None:
         return []
-    lines = [f"ledger         {done.ledger.path}", f"its head       {done.ledger.head}", ""]
+    lines = [f"ledger         {done.ledger.path}", f"its head       {done.ledger.head}"]
+    if done.ledger.is_on_one_disk:
+        lines.append(
+            "Both are on one disk, and whoever puts back an old copy of that disk puts back both: "
+            "change head under [ledger] to a file on another disk."
+        )
+    lines.append("")
     accept = f"dppp teacher accept --config {done.configuration}"
     if done.ledger.path.exists():
         return [*lines, "This ledger is there already, and this task is charged to it:", accept]

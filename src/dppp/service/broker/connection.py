@@ -114,6 +114,7 @@ class Broker:
     """One connection, which is made again whenever it breaks."""
 
     def __init__(self, access: BrokerAccess) -> None:
+        self.times_connected = 0
         self._access = access
         self._client = self._new_client()
         self._drops = LogThrottle()
@@ -170,16 +171,28 @@ class Broker:
 
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> None:
         """Call the handler for each message, one at a time."""
-        await self._client.subscribe(subject, queue=queue, cb=handler)
+        await self._client.subscribe(subject, queue=queue, cb=self._alive(handler))
 
     async def subscribe_to_one(self, subject: str, handler: Handler) -> None:
         """The same for a subject of one sender; only a limited number of its messages may wait."""
         await self._client.subscribe(
             subject,
-            cb=handler,
+            cb=self._alive(handler),
             pending_msgs_limit=_MOST_WAITING,
             pending_bytes_limit=_WAITING_BYTES,
         )
+
+    def _alive(self, handler: Handler) -> Handler:
+        """What arrives shows that the line works; on a slow one the broker's pong waits behind it.
+
+        nats-py counts pongs only, and would hang up in the middle of a long message.
+        """
+
+        async def handle(message: Msg) -> None:
+            self._client._pings_outstanding = 0
+            await handler(message)
+
+        return handle
 
     async def flush(self) -> None:
         """Wait until the broker has what was published; not if it is out of reach."""
@@ -209,6 +222,7 @@ class Broker:
         log.warning("broker out of reach", extra={"servers": self._access.servers})
 
     async def _on_reconnect(self) -> None:
+        self.times_connected += 1
         log.info("broker reached again", extra={"servers": self._access.servers})
 
 

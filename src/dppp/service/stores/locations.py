@@ -22,6 +22,12 @@ class LedgerFiles:
     path: Path
     head: Path
 
+    @property
+    def is_on_one_disk(self) -> bool:
+        """Whether a disk that is put back takes both along."""
+        first, second = (_device_of(each) for each in (self.path, self.head))
+        return first == second
+
 
 def default_ledger_files() -> LedgerFiles:
     """One ledger per machine and user, so that all federations on the same data share its cap.
@@ -95,3 +101,9 @@ def require_url(location: str) -> None:
             "a store in PostgreSQL needs SQLAlchemy and psycopg",
             extra="service",
         ) from error
+
+
+def _device_of(path: Path) -> int:
+    """The file system of a file, or of the folder that it will be made in."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    return there.stat().st_dev

@@ -8,7 +8,6 @@ redirects, no proxies from the environment.
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +18,8 @@ from dppp.errors import InputError
 from dppp.learning.frames import is_frame, rows_as_lists
 from dppp.service.teacher.models.posting import (
     BadAnswer,
+    NoteFailure,
+    log_failure,
     make_client,
     post,
     require_address,
@@ -28,10 +29,11 @@ from dppp.service.teacher.models.posting import (
 Label = str | int | float | None
 
 _MOST_BYTES_PER_LABEL = 1_000
-_log = logging.getLogger(__name__)
 
 
-def load_http(url: str, timeout_seconds: float) -> Callable[[Any], list[Label]]:
+def load_http(
+    url: str, timeout_seconds: float, note: NoteFailure = log_failure
+) -> Callable[[Any], list[Label]]:
     """What asks the model server for labels; None for each row when it fails."""
     require_httpx()
     require_address(url, "http://127.0.0.1:8000/predict")
@@ -39,18 +41,17 @@ def load_http(url: str, timeout_seconds: float) -> Callable[[Any], list[Label]]:
         raise InputError(
             f"timeout_seconds must be above 0 and at most 3600, got {timeout_seconds!r}"
         )
-    return partial(_labels, url, timeout_seconds)
+    return partial(_labels, url, timeout_seconds, note)
 
 
-def _labels(url: str, timeout_seconds: float, rows: Any) -> list[Label]:
+def _labels(url: str, timeout_seconds: float, note: NoteFailure, rows: Any) -> list[Label]:
     try:
         return _ask(url, timeout_seconds, rows)
     except Exception as error:  # noqa: BLE001 - a server may fail in any way; it never matters
         reason = str(error) if isinstance(error, BadAnswer) else type(error).__name__
         host = urlsplit(url).hostname
-        _log.warning(
-            "the model server at %s failed (%s); no vote in %d queries", host, reason, len(rows)
-        )
+        said = f"the model server at {host} failed ({reason}); no vote in {len(rows)} queries"
+        note(said, len(rows))
         return [None] * len(rows)
 
 
