@@ -354,7 +354,7 @@ def setup(
         share=None if share is None else read_file(share),
         servers=server or (),
         listen=listen,
-        ledger=_ledger_files(ledger, head),
+        ledger=ledger_files(ledger, head),
     )
     result = {"home": str(home), "federation_hash": compared.hex(), **_describe_set_up(done)}
     emit(result, as_json=as_json, show=lambda console: say(console, *_set_up_lines(done)))
@@ -383,7 +383,8 @@ def _set_up_lines(done: "SetUp") -> list[str]:
     ]
 
 
-def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
+def ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
+    """The ledger and its head as they were typed."""
     from dppp.service.stores.locations import LedgerFiles  # noqa: PLC0415
 
     if ledger is None and head is None:

@@ -141,6 +141,9 @@ def _remarks(data: "DataSummary") -> Iterator[str]:
     """What stands below the tasks where it applies."""
     if any(task.fixed_together > 1 for task in data.tasks):
         yield "÷k: reserved once for k tasks that were fixed together"
+    for task in data.tasks:
+        if task.successor_id is not None:
+            yield f"{task.task_id.hex()[:16]} was succeeded by {task.successor_id.hex()[:16]}"
     refunded = sum(task.refunded for task in data.tasks)
     redone = sum(task.redone for task in data.tasks)
     if refunded:

@@ -18,6 +18,7 @@ from dppp.cli import (
     bench,
     calibrate,
     ceremony,
+    change,
     federation,
     keys,
     ledger,
@@ -68,6 +69,7 @@ app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(federation.federation)
 app.add_typer(renew.app, name="renew")
+app.add_typer(change.app, name="change")
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")
 app.command()(query.query)

@@ -165,7 +165,7 @@ class Task:
     unit: str = "teacher"
     column_types: tuple[ColumnType, ...] = ()
     """What each feature is; none where all are numbers that are always there."""
-    succeeds: TaskId | None = None
+    succeeds: bytes | None = None
     """The task that this one takes the place of, on the rest of what was reserved for it."""
     task_id: TaskId = field(init=False, repr=False, compare=False)
     """The hash of all terms. Every message is held to it, so it is worked out once."""
@@ -301,7 +301,7 @@ def agree(
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
     unit: str | None = None,
-    succeeds: TaskId | None = None,
+    succeeds: bytes | None = None,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
 
