@@ -173,19 +173,19 @@ def test_a_succession_outlives_its_process_and_a_forged_one_is_damage(tmp_path: 
 def test_a_stored_succession_that_gives_more_than_was_left_is_damage() -> None:
     from tests.privacy.ledger.test_records import ledger_of
 
-    from dppp.privacy.ledger.records import Cap, LedgerStart, ReservedTask, Succession
+    from dppp.privacy.ledger.records import Cap, LedgerStart, Record, ReservedTask, Succession
     from dppp.privacy.ledger.records import encode_record as written
 
     reservation = agree("first").reservation(DATA)
     more = ReservedTask(task_id=NEW, queries=11, classes=2, noise=reservation.tasks[0].noise)
-    records = [
+    records: list[Record] = [
         LedgerStart(teacher=TEACHER),
         Cap(data_id=DATA, budget=reservation.budget),
         reservation,
         Succession(task_id=OLD, successor=more),
     ]
     with pytest.raises(LedgerDamaged, match="has 10 left of 10"):
-        Ledger.open(ledger_of(*map(written, records)))
+        Ledger.open(ledger_of(*[written(each) for each in records]))
 
 
 @given(

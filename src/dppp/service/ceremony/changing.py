@@ -19,6 +19,7 @@ from dppp.service.ceremony.change import (
     rotation_statement,
 )
 from dppp.service.ceremony.change_letters import ROTATION, Consent, Rotation, as_member
+from dppp.service.ceremony.configurations import DEFAULT_LISTEN
 from dppp.service.ceremony.federation_file import FederationFile, require_hash
 from dppp.service.ceremony.home import (
     NATS_SEED,
@@ -30,7 +31,7 @@ from dppp.service.ceremony.home import (
     Home,
     make_home,
 )
-from dppp.service.ceremony.setup import DEFAULT_LISTEN, SetUp, set_up
+from dppp.service.ceremony.setup import SetUp, set_up
 from dppp.service.stores.locations import LedgerFiles
 from dppp.service.stores.new_files import PUBLIC, NewFile, read_file, write_new_files
 
