@@ -19,6 +19,7 @@ from dppp.cli import (
     calibrate,
     ceremony,
     change,
+    doctor,
     federation,
     keys,
     ledger,
@@ -70,6 +71,7 @@ app.command()(ceremony.setup)
 app.command()(federation.federation)
 app.add_typer(renew.app, name="renew")
 app.add_typer(change.app, name="change")
+app.command()(doctor.doctor)
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")
 app.command()(query.query)
