@@ -11,6 +11,7 @@ import numpy as np
 
 from dppp.federation import Outcome
 from dppp.hashing import hash_parts
+from dppp.learning.clear_votes import each_teachers_votes
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
@@ -20,7 +21,7 @@ from dppp.protocol.columns import Columns
 from dppp.protocol.inputs import decode_rows, encode_rows, join_rows
 from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.release import Release, choose_label
-from dppp.protocol.votes import Predict, as_models, sum_votes
+from dppp.protocol.votes import Predict, as_models
 from dppp.randomness import RandomSource
 
 _TASK = hash_parts("dppp simulated task 1", ())
@@ -81,8 +82,8 @@ class SimulatedFederation:
         classes = self._certificate.promise.classes
         counts = np.zeros((len(rows), classes), dtype=np.int64)
         table = sampling_table(self._certificate.noise)
-        for models in self._models:
-            counts += sum_votes(models, rows, classes)
+        for votes in each_teachers_votes(self._models, rows, classes):
+            counts += votes
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
         counts -= self._certificate.noise.sum_of_centres(len(self._models))
         return [tuple(int(count) for count in row) for row in counts]
