@@ -1,5 +1,6 @@
 """A change of members: what goes through, and what a coordinator, a thief or a replay gets."""
 
+import contextlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from tests.service.ceremony.ceremonies import (
 from dppp.errors import (
     ChangeNotAsked,
     ChangeNotSigned,
+    DpppError,
     FederationChanged,
     FederationError,
     FirstUseUnsaid,
@@ -316,3 +318,19 @@ def test_another_hash_than_the_one_compared_is_refused(running: Running) -> None
         sign_change(running.home(A), change, bytes(32))
     with pytest.raises(FederationChanged):
         install_change(Home(folder=running.root / "x"), running.signed(change), bytes(32))
+
+
+def test_no_damaged_letter_is_taken_for_a_sound_one(running: Running) -> None:
+    """Each byte that is read is covered by a signature, a certificate or the one form."""
+    rotation = rotate_keys(running.home(B), running.root / "b new")
+    change = running.propose(rotations=(rotation,))
+    consent = sign_change(running.home(A), change, change.new.hash)
+    letters = (rotation, consent, change.with_consents([consent.signed]))
+    for letter in letters:
+        data = letter.to_bytes()
+        for place in range(0, len(data), max(1, len(data) // 40)):
+            damaged = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+            with contextlib.suppress(DpppError):
+                found = type(letter).from_bytes(damaged)
+                assert isinstance(found, Consent | Rotation)  # checked against the change, later
+                assert found != letter
