@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The sdist, and a wheel that was built from what is in it."""
     need_module("hatchling", extra="dev")
     out = tmp_path_factory.mktemp("packages")
-    hatch = [sys.executable, "-m", "hatchling", "build", "-d", out]
+    hatch: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-d", out]
     run([*hatch, "-t", "sdist"], folder=ROOT)
     (sdist,) = out.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -65,9 +65,13 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("environment")
     run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], folder=folder)
     programs = folder / "env" / "bin"
-    pip = [sys.executable, "-m", "pip", "--python", programs / "python"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", programs / "python"]
     run([*pip, "install", "--quiet", "--no-deps", "--no-index", built[1]], folder=folder)
-    ask = [programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    ask: list[str | Path] = [
+        programs / "python",
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('purelib'))",
+    ]
     packages = Path(run(ask, folder=folder).strip())
     lent = Path(np.__file__).parents[1]
     (packages / "lent.pth").write_text(f"{lent}\n")
@@ -84,7 +88,7 @@ def test_the_wheel_runs_where_no_source_is(installed: Path, tmp_path: Path) -> N
     asked = shlex.split("calibrate --noise skellam --epsilon 1 --delta 1e-5 --teachers 20 --json")
     found = json.loads(run([installed / "dppp", *asked], folder=tmp_path))
     assert found["certified"] is True
-    join = ["join", tmp_path / "home", "--name", "hospital", "--json"]
+    join: list[str | Path] = ["join", tmp_path / "home", "--name", "hospital", "--json"]
     assert json.loads(run([installed / "dppp", *join], folder=tmp_path))["name"] == "hospital"
 
 

@@ -72,9 +72,9 @@ def test_the_new_task_answers_what_is_left_and_the_old_transcripts_verify(root: 
     after = some_rows(rows, root / "after.csv", 8, 20)
     answered = json_of(query(new, up, after, "labels.csv", f"--receipts {root / 'receipts'}"))
     assert (answered["rows"], answered["budget"]["left"]) == (12, 0)
-    more = run_dppp(query(new, up, before, "more.csv"))
-    assert more.returncode == 1
-    assert "0 are left" in more.stderr
+    refused = run_dppp(query(new, up, before, "more.csv"))
+    assert refused.returncode == 1
+    assert "0 are left" in refused.stderr
     (receipt,) = (root / "receipts").glob("*.receipt")
     json_of(f"verify {receipt} --task {made['task_id']}")
     (transcript,) = (root / "proof").glob("*.transcript")

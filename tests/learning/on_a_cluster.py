@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any
 
-import joblib
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from dppp.learning.training import train_models
 SHARDS = 250
 
 
-class Tree(DecisionTreeClassifier):  # type: ignore[misc]
+class Tree(DecisionTreeClassifier):
     """A tree that knows in which process it was trained."""
 
     def fit(self, *records: Any) -> "Tree":

@@ -66,7 +66,11 @@ def admit(path: Path) -> Patient:
         raise InputError(f"there is no {file}", hint="run `dppp setup` first, or name the file")
     if role is Role.BROKER:
         return Patient(home=Home(folder=folder), role=role, path=file, config=None)
-    config = read_config(file, TeacherConfig if role is Role.TEACHER else AggregatorConfig)
+    config: TeacherConfig | AggregatorConfig
+    if role is Role.TEACHER:
+        config = read_config(file, TeacherConfig)
+    else:
+        config = read_config(file, AggregatorConfig)
     return Patient(home=Home(folder=config.home), role=role, path=file, config=config)
 
 
