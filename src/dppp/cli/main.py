@@ -15,8 +15,10 @@ from dppp import __version__
 from dppp.cli import (
     account,
     aggregator,
+    audit,
     bench,
     calibrate,
+    card,
     ceremony,
     change,
     doctor,
@@ -66,6 +68,7 @@ app.command()(train.train)
 app.command()(calibrate.calibrate)
 app.command()(account.certify)
 app.command()(account.account)
+app.command()(audit.audit)
 app.command()(plan.plan)
 app.command()(ceremony.init)
 app.command()(ceremony.join)
@@ -73,6 +76,7 @@ app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(federation.federation)
+app.command()(card.card)
 app.add_typer(renew.app, name="renew")
 app.add_typer(change.app, name="change")
 app.command()(doctor.doctor)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
@@ -21,6 +22,7 @@ from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
 from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.cards import answer_card
 from dppp.service.gateway.event_stream import stream_events
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -101,6 +103,11 @@ class QuerierDesk:
             yours=await self.jobs.charged(querier.name),
             left_to_you=max(0, await self.jobs.left(querier.name)),
         )
+
+    async def card(self, form: str) -> Response:
+        """The privacy card, with what was charged so far."""
+        charged = await self.jobs.charged()
+        return await asyncio.to_thread(answer_card, self.runner.task, charged, form)
 
     def rights(self, querier: Querier) -> Rights:
         """What this querier's token may do."""

@@ -138,6 +138,14 @@ class Examples(BaseModel):
     rows: list[Row]
 
 
+class CardQuestion(BaseModel):
+    """Which form of the privacy card."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    form: Literal["html", "markdown", "yaml"] = "html"
+
+
 class RecentQuestion(BaseModel):
     """How many of the last batches to list."""
 
