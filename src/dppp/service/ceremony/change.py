@@ -1,8 +1,8 @@
 """A change of members: the federation file of a task that takes the place of another.
 
 The coordinator proposes it, the teachers of the old task sign it with the keys that they have in
-that task, and t signatures make it good: two sets of t share an honest teacher. One that exists
-agrees with itself. It asks the same of the same data at the same price, with no less noise and no
+that task, and t signatures make it good: at least t - C of them are honest. A teacher may sign more
+than one proposal, and its ledger takes one. A change that exists agrees with itself. It asks the same of the same data at the same price, with no less noise and no
 more queries, on the same authority. Every rotation of keys is signed by the key that is replaced,
 over the id of the task that it leaves, so that it is good for one change only.
 """
