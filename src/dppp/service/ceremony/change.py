@@ -2,9 +2,10 @@
 
 The coordinator proposes it, the teachers of the old task sign it with the keys that they have in
 that task, and t signatures make it good: at least t - C of them are honest. A teacher may sign more
-than one proposal, and its ledger takes one. A change that exists agrees with itself. It asks the same of the same data at the same price, with no less noise and no
-more queries, on the same authority. Every rotation of keys is signed by the key that is replaced,
-over the id of the task that it leaves, so that it is good for one change only.
+than one proposal, and its ledger takes one. A change that exists agrees with itself. It asks the
+same of the same data at the same price, with no less noise and no more queries, on the same
+authority. Every rotation of keys is signed by the key that is replaced, over the id of the task
+that it leaves, so that it is good for one change only.
 """
 
 from collections.abc import Sequence
