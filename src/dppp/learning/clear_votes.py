@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from dppp.learning.frames import take
+from dppp.learning.one_thread import one_thread
 from dppp.learning.verdict import HeldOut
 from dppp.privacy.pmf import Floats
 from dppp.protocol.votes import Predict, cast_votes
@@ -41,6 +42,7 @@ def sum_of_votes(models: Sequence[Predict], rows: Any, classes: int) -> NDArray[
     return counts
 
 
+@one_thread
 def look(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],
@@ -71,6 +73,7 @@ class Origin:
     models: NDArray[np.int64]
 
 
+@one_thread
 def look_back(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],

@@ -11,7 +11,6 @@ import numpy as np
 
 from dppp.federation import Outcome
 from dppp.hashing import hash_parts
-from dppp.learning.clear_votes import each_teachers_votes
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.agreement import Agreement
 from dppp.privacy.ledger.ledger import Ledger
@@ -20,8 +19,9 @@ from dppp.privacy.sampling import sampling_table
 from dppp.protocol.columns import Columns
 from dppp.protocol.inputs import decode_rows, encode_rows, join_rows
 from dppp.protocol.messages import ListHash, QueryId
-from dppp.protocol.release import Release, choose_label
-from dppp.protocol.votes import Predict, as_models
+from dppp.protocol.question import CHOICE, Question
+from dppp.protocol.release import Release, choose_label, release_of
+from dppp.protocol.votes import Predict, as_models, sum_votes
 from dppp.randomness import RandomSource
 
 _TASK = hash_parts("dppp simulated task 1", ())
@@ -38,6 +38,7 @@ class SimulatedFederation:
         columns: Columns,
         randomness: RandomSource,
         abstain_below: int | None = None,
+        question: Question = CHOICE,
     ) -> None:
         self.ledger = Ledger.create(MemoryStore(), teacher="all teachers, simulated")
         promise = certificate.promise
@@ -48,6 +49,7 @@ class SimulatedFederation:
         self._columns = columns
         self._randomness = randomness
         self._abstain_below = abstain_below
+        self._question = question
         self._known: dict[bytes, Release] = {}
 
     def ask(self, rows: Any, *, fresh: bool = False) -> Outcome:
@@ -70,6 +72,9 @@ class SimulatedFederation:
         batch = ListHash(hash_parts("dppp simulated batch 1", ids))
         self.ledger.record_ballot(_TASK, batch, ids, b"simulated")
         counts = self._noisy_counts(inputs)
+        if self._question.kind != "choice":
+            votes = sum(len(models) for models in self._models)
+            return [release_of(self._question, row, votes) for row in counts]
         return [
             Release(
                 label=choose_label(row, batch, each, abstain_below=self._abstain_below), counts=row
@@ -82,8 +87,8 @@ class SimulatedFederation:
         classes = self._certificate.promise.classes
         counts = np.zeros((len(rows), classes), dtype=np.int64)
         table = sampling_table(self._certificate.noise)
-        for votes in each_teachers_votes(self._models, rows, classes):
-            counts += votes
+        for models in self._models:
+            counts += sum_votes(models, rows, classes, question=self._question)
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
         counts -= self._certificate.noise.sum_of_centres(len(self._models))
         return [tuple(int(count) for count in row) for row in counts]

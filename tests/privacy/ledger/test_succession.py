@@ -19,6 +19,7 @@ from dppp.errors import (
     UncertifiedError,
 )
 from dppp.privacy.accounting import Spending, total_delta
+from dppp.privacy.change import Change
 from dppp.privacy.ledger.agreement import AgreedTask, Agreement
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.store import MemoryStore
@@ -112,6 +113,7 @@ def test_a_successor_has_a_successor_in_turn_and_all_three_share_one_reservation
     [
         (successor(queries=5), QueriesExhausted, "has 4 left of 10"),
         (successor(classes=3), TaskChanged, "as many classes"),
+        (replace(successor(), change=Change(moved=1, shift=3)), TaskChanged, "asks as the task"),
         (successor(noise=Polya(shape=0.99, ratio=0.999)), TaskChanged, "does not hold all"),
         (successor(noise=Skellam(share_variance=1e6)), TaskChanged, "does not hold all"),
     ],

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from dppp.errors import InputError, TaskChanged, UncertifiedError
 from dppp.privacy.accounting import Spending, total_delta
 from dppp.privacy.certificate import Certificate
+from dppp.privacy.change import ONE_OF_CLASSES, Change
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.records import (
     Reservation,
@@ -40,6 +41,7 @@ class AgreedTask:
     noise: Noise
     queries: int
     classes: int
+    change: Change = ONE_OF_CLASSES
 
     def __post_init__(self) -> None:
         keep_whole(self, "queries")
@@ -52,6 +54,7 @@ class AgreedTask:
             noise=certificate.noise,
             queries=certificate.promise.queries,
             classes=certificate.promise.classes,
+            change=certificate.promise.change,
         )
 
 
@@ -93,16 +96,20 @@ class Agreement:
 
 def needed_delta(tasks: Sequence[AgreedTask], epsilon: float) -> float:
     """δ of all queries of all tasks together at this ε, sampling included, rounded up."""
-    return _needed_delta(tuple((task.noise, task.queries, task.classes) for task in tasks), epsilon)
+    parts = tuple(
+        (Spending(noise=task.noise, queries=task.queries, change=task.change), task.classes)
+        for task in tasks
+    )
+    return _needed_delta(parts, epsilon)
 
 
 @functools.lru_cache(maxsize=256)
-def _needed_delta(parts: tuple[tuple[Noise, int, int], ...], epsilon: float) -> float:
+def _needed_delta(parts: tuple[tuple[Spending, int], ...], epsilon: float) -> float:
     """Remembered, since all teachers of an embedded federation ask the same."""
-    spendings = [Spending(noise=noise, queries=queries) for noise, queries, _ in parts]
+    spendings = [spending for spending, _ in parts]
     sampling = [
-        sampling_delta(noise, epsilon=epsilon, queries=queries, classes=classes)
-        for noise, queries, classes in parts
+        sampling_delta(each.noise, epsilon=epsilon, queries=each.queries, classes=classes)
+        for each, classes in parts
     ]
     return min(1.0, total_delta(spendings, epsilon) + sum(sampling))
 
@@ -121,13 +128,13 @@ def succession(task: ReservedTask, reservation: Reservation, successor: AgreedTa
 
 def _require_sampling_covered(reservation: Reservation, successor: AgreedTask) -> None:
     """More teachers draw more shares, each a little off: as if they had drawn all of them."""
-    parts = [(_noise_of(task), task.queries, task.classes) for task in reservation.tasks]
     epsilon = reservation.budget.epsilon
-    needed = total_delta([Spending(noise=noise, queries=q) for noise, q, _ in parts], epsilon)
-    for noise, queries, classes in parts:
+    spendings = [_spending_of(task) for task in reservation.tasks]
+    needed = total_delta(spendings, epsilon)
+    for task, spending in zip(reservation.tasks, spendings, strict=True):
         sampled = (
-            sampling_delta(each, epsilon=epsilon, queries=queries, classes=classes)
-            for each in (noise, successor.noise)
+            sampling_delta(each, epsilon=epsilon, queries=task.queries, classes=task.classes)
+            for each in (spending.noise, successor.noise)
         )
         needed += max(sampled)
     if needed > reservation.budget.delta:
@@ -138,6 +145,11 @@ def _require_sampling_covered(reservation: Reservation, successor: AgreedTask) -
         )
 
 
+def _spending_of(task: ReservedTask) -> Spending:
+    change = Change(moved=task.moved, shift=task.shift)
+    return Spending(noise=_noise_of(task), queries=task.queries, change=change)
+
+
 def _noise_of(task: ReservedTask) -> Noise:
     return noise_from_parameters(json.loads(task.noise))
 
@@ -145,5 +157,10 @@ def _noise_of(task: ReservedTask) -> Noise:
 def _reserved(task: AgreedTask) -> ReservedTask:
     noise = canonical_json(noise_to_parameters(task.noise)).decode("ascii")
     return ReservedTask(
-        task_id=task.task_id, queries=task.queries, classes=task.classes, noise=noise
+        task_id=task.task_id,
+        queries=task.queries,
+        classes=task.classes,
+        noise=noise,
+        moved=task.change.moved,
+        shift=task.change.shift,
     )

@@ -268,8 +268,8 @@ class Book:
                 f"task {short(successor.task_id)} was accepted before at a price of its own, so "
                 "it takes no other's place"
             )
-        if successor.classes != account.task.classes:
-            raise TaskChanged("a successor has as many classes as the task whose place it takes")
+        if _asked(successor) != _asked(account.task):
+            raise TaskChanged("a successor has as many classes, and asks as the task before it did")
         if successor.queries > account.left:
             raise QueriesExhausted(
                 f"the successor has {successor.queries} queries, but task "
@@ -373,6 +373,11 @@ class Book:
             case Refund():
                 account.answered -= len(batch.query_ids)  # its query ids stay used all the same
                 account.refunded += 1
+
+
+def _asked(task: ReservedTask) -> tuple[int, int, int]:
+    """The counts of a query, and what one vote can do to them."""
+    return task.classes, task.moved, task.shift
 
 
 def _as_read(name: str) -> str:

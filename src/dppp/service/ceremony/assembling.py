@@ -57,6 +57,7 @@ class Joined:
             delta=self.terms.delta,
             queries=self.terms.queries,
             classes=len(self.terms.class_names),
+            change=self.terms.question.change(len(self.terms.class_names)),
         )
         return calibrate_for(self.terms.noise, promise, self.trust)
 
@@ -87,6 +88,7 @@ class Joined:
             epoch_seconds=terms.epoch_length,
             unit=terms.unit,
             succeeds=succeeds,
+            question=terms.question,
         )
 
     def votes(self, certificate: Certificate) -> tuple[int, ...]:

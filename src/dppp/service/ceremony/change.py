@@ -49,6 +49,7 @@ _MAY_DIFFER = frozenset(
         "masks",
         "succeeds",
         "task_id",
+        "_ring",
     )
 )
 """What a change of members may change in a task; anything else is another question."""

@@ -6,12 +6,12 @@ requests of those who stay, so that the next renewal or change starts from it.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dppp.errors import FederationError, InputError
-from dppp.privacy.certificate import Certificate, Promise, issue_certificate
+from dppp.privacy.certificate import Certificate, issue_certificate
 from dppp.privacy.noise import in_shares
 from dppp.service.ceremony.assembling import Joined
 from dppp.service.ceremony.change import CHANGE, Change, SignedBy, find_member, read_change
@@ -143,12 +143,7 @@ def _same_noise(joined: Joined, old: FederationFile) -> Certificate:
             f"{joined.terms.queries}",
             hint="give --queries, at most what every teacher has left (`dppp ledger show`)",
         )
-    promise = Promise(
-        epsilon=task.epsilon,
-        delta=task.delta,
-        queries=joined.terms.queries,
-        classes=len(task.class_names),
-    )
+    promise = replace(task.promise, queries=joined.terms.queries)
     noise = in_shares(task.noise, trust.honest_shares)
     return issue_certificate(noise, promise, trust, calibration="exact")
 
