@@ -24,7 +24,7 @@ export function startLive(task) {
     drawTeachers(state);
     drawFlights(state);
     if (lastBudget()) drawBudget(lastBudget());
-    drawReleases(task.classes, known.batches);
+    drawReleases(task, known.batches);
     setData(byId("connection"), "events", String(state.events));
   };
   byId("privacy-card").onclick = () => download("/api/card", "privacy-card.html");
