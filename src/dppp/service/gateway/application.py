@@ -41,7 +41,7 @@ from dppp.errors import (
 )
 from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.cards import CARD_KINDS
+from dppp.service.gateway.cards import CARD_KINDS, card_in_short
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -59,6 +59,8 @@ from dppp.service.gateway.queriers import Querier
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,
+    BudgetStep,
+    CardLine,
     CardQuestion,
     Examples,
     Health,
@@ -213,6 +215,19 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:
         """What was spent, and what is left."""
         return await desk.budget(querier)
+
+    @app.get("/api/budget/steps", responses=_problems(401, 422, 503))
+    async def budget_steps(
+        querier: Annotated[Querier, Depends(known)],
+        question: Annotated[RecentQuestion, Query()],
+    ) -> list[BudgetStep]:
+        """What your last batches cost, one after the other, the oldest first."""
+        return await desk.budget_steps(querier, question.limit)
+
+    @app.get("/api/card/lines", responses=_problems(401))
+    async def card_lines(_: Annotated[Querier, Depends(known)]) -> list[CardLine]:
+        """The privacy card in a few lines."""
+        return card_in_short(desk.runner.task)
 
     @app.get("/api/rights", responses=_problems(401))
     async def rights(querier: Annotated[Querier, Depends(known)]) -> Rights:
