@@ -73,7 +73,7 @@ def test_a_batch_is_a_picture_with_the_sizes_of_its_ballots(browser: Browser) ->
         (batch,) = httpx.get(f"{shown.address}/api/batches", headers=headers).json()
         ballot = ledger.find_ballot(bytes.fromhex(batch["state"]["batch"]))
         assert ballot is not None
-        expect(flow.nth(1)).to_contain_text(f"7 × {len(ballot) / 1000:.1f} kB")
+        expect(flow.nth(1)).to_contain_text(f"7 × {len(ballot)} B")
         expect(flow.nth(2)).to_contain_text(re.compile(r"7 ballots; \d signed, 5 needed"))
         expect(flow.nth(3)).to_contain_text("1 query × 10 counts")
         for place in range(4):
