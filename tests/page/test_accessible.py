@@ -17,7 +17,7 @@ from tests.page.test_questions import ask_by_fields
 
 need_module("axe_playwright_python", extra="dev")
 
-from axe_playwright_python.sync_playwright import Axe  # noqa: E402  # it may be missing
+from axe_playwright_python.sync_playwright import Axe  # it may be missing
 
 SERIOUS = ("serious", "critical")
 WINDOWS = {"desk": DESK, "phone": PHONE}

@@ -54,6 +54,11 @@ function remember() {
   }
 }
 
+function poolingWords(colluders) {
+  if (!colluders) return ", as long as no teacher works together with the aggregator";
+  return `, even if ${several(colluders, "teacher")} and the aggregator pool what they know`;
+}
+
 function write(task) {
   const votes = task.votes.reduce((sum, each) => sum + each, 0);
   setText(
@@ -66,13 +71,13 @@ function write(task) {
     ["You", `the answer and ${task.question.kind === "number" ? "the mean, with noise" : "the counts, with noise"}`],
     ["Teachers", "your rows: they must, to vote on them"],
     ["This gateway", "the rows that you type here, and what you see; dppp query hides the rows from it"],
-    ["Nobody", `a record, a model or a single vote, even if ${several(task.colluders, "teacher")} and the aggregator pool what they know`],
+    ["Nobody", `a record, a model or a single vote${poolingWords(task.colluders)}`],
   ];
   byId("welcome-sees").replaceChildren(...sees.flatMap(([who, what]) => [make("dt", { text: who }), make("dd", { text: what })]));
   setText(
     byId("welcome-cost"),
     `Every answer tells a little about the records. ε measures how much at most: the smaller, the safer, and the more noise. ` +
       `All agreed on ε = ${figure(task.epsilon)} (δ = ${chance(task.delta)}) for ${several(task.queries, "query", "queries")}. ` +
-      `Each new row takes one of these ${whole(task.queries)}; what was released before is free, and what is spent never comes back.`,
+      `Each new row takes one of these ${whole(task.queries)}; what was released before is free, and what was answered stays spent.`,
   );
 }
