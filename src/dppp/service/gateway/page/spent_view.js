@@ -27,19 +27,22 @@ export function drawSpent(task, steps, budget) {
       ["area", `${line} V${HEIGHT} H0 Z`],
       ["line", line],
       ["limit", `M0 0 H${WIDTH}`],
-      ["all", `M0 ${y(budget.epsilon_spent)} H${WIDTH}`],
+      ...(isAlone(steps, budget) ? [] : [["all", `M0 ${y(budget.epsilon_spent)} H${WIDTH}`]]),
     ),
-    make("span", { class: "top", text: `ε = ${figure(task.epsilon)}, all that was agreed on` }),
+    make("span", { class: "most", text: `ε = ${figure(task.epsilon)}, all that was agreed on` }),
     make("span", { text: clock(start) }),
-    make("span", { text: clock(to) }),
+    make("span", { text: "now" }),
   );
   setText(byId("spent-line"), captionWords(task, steps, budget));
 }
 
+// Whether all that was spent is in the steps.
+const isAlone = (steps, budget) => budget.charged === steps[steps.length - 1].queries;
+
 function captionWords(task, steps, budget) {
   const { epsilon, queries } = steps[steps.length - 1];
   const own = `Your ${several(queries, "query", "queries")} cost ε = ${figure(epsilon)}.`;
-  if (budget.charged === queries) return own;
+  if (isAlone(steps, budget)) return own;
   return `${own} With everybody's it is ${figure(budget.epsilon_spent)}, the dashed line.`;
 }
 
