@@ -41,7 +41,7 @@ def faults(page: Page) -> list[str]:
 def test_axe_finds_nothing_serious_in_any_view(
     shown: Shown, browser: Browser, scheme: str, window: str
 ) -> None:
-    settings = {"color_scheme": scheme, "viewport": WINDOWS[window]}
+    settings: dict[str, Any] = {"color_scheme": scheme, "viewport": WINDOWS[window]}
     with shown.opened(browser, **settings) as page:
         expect(page.locator("#welcome")).to_be_visible()
         assert faults(page) == [], "the first visit"
