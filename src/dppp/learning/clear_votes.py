@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dppp.learning.frames import take
+from dppp.learning.one_thread import one_thread
 from dppp.learning.verdict import HeldOut
 from dppp.privacy.pmf import Floats
 from dppp.protocol.votes import Predict, cast_votes
@@ -31,6 +32,7 @@ def sum_of_votes(models: Sequence[Predict], rows: Any, classes: int) -> NDArray[
     return counts
 
 
+@one_thread
 def look(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],
@@ -61,6 +63,7 @@ class Origin:
     models: NDArray[np.int64]
 
 
+@one_thread
 def look_back(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],

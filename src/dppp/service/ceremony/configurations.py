@@ -32,6 +32,7 @@ EXAMPLE_MODEL = """\
 #   kind = "torch"     path = "state.pt"   class = "package.module:Class"   arguments = {}
 #   kind = "callable"  import = "package.module:function"     (rows in, classes out)
 #   kind = "http"      url = "https://model.intranet/predict" timeout_seconds = 30
+#   kind = "chat"      a language model: docs/operations.md, step 7
 [model]
 kind = "skops"
 path = "model.skops"

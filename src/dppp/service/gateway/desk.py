@@ -18,7 +18,7 @@ from dppp.errors import (
     TranscriptError,
 )
 from dppp.hashing import HASH_BYTES
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.protocol.events import Stage
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.messages import SealedQueries, require_query_ids
@@ -47,6 +47,7 @@ from dppp.service.gateway.schemas import (
     NewBatch,
     PlannedNoise,
     PlanQuestion,
+    QuestionTerms,
     RecentBatch,
     Rights,
     SomeQueries,
@@ -234,14 +235,22 @@ class QuerierDesk:
 
 def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
     """With the noise of all teachers: where some dropped out there is less of it."""
-    names = task.class_names
+    names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
+    error = None
+    if question.kind == "number":
+        error = question.standard_error(noise.variance, sum(task.votes))
     return [
         Label(
             label=None if each.label is None else names[each.label],
+            labels=None if each.labels is None else [names[place] for place in each.labels],
+            value=each.value,
+            standard_error=error if each.value is not None else None,
             counts=list(each.counts),
             flagged=each.is_flagged,
-            lead_by_noise=chance_of_lead(noise, lead_of(each.counts)),
+            lead_by_noise=chance_of_lead(noise, lead_of(each.counts))
+            if question.kind == "choice"
+            else None,
         )
         for each in answers
     ]
@@ -291,6 +300,9 @@ def describe_task(task: Task) -> TaskTerms:
     return TaskTerms(
         name=task.name,
         task_id=task.task_id.hex(),
+        question=QuestionTerms(
+            **asdict(task.question), description=task.question.describe(task.class_names)
+        ),
         classes=list(task.class_names),
         features=list(task.features),
         columns=[
@@ -326,7 +338,7 @@ def epsilon_spent(task: Task, charged: int) -> float:
     """The ε that `charged` queries of a task cost at its δ."""
     if charged == 0:
         return 0.0
-    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    spending = task.promise.spending(task.noise, min(charged, task.queries))
     return min(task.epsilon, account([spending], task.delta))
 
 

@@ -1,14 +1,16 @@
 """The models that a teacher's configuration names: one for each vote that the task gives it."""
 
-from dppp.errors import InputError
-from dppp.learning.models import as_predict
+from dppp.errors import InputError, MissingExtraError
+from dppp.learning.question_models import as_answering
 from dppp.protocol.columns import is_plain
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict
 from dppp.service.ceremony.federation_file import read_federation, read_hash
 from dppp.service.ceremony.home import Home
 from dppp.service.process.config import (
     CallableModel,
+    ChatModel,
     FolderModel,
     HttpModel,
     OnnxModel,
@@ -36,10 +38,16 @@ def load_models(
         import_skops(tables=not is_plain(task.columns))
     if isinstance(config.model, FolderModel):
         models = load_folder(config.model.path, task, index, watch=watch.watch)
+    elif isinstance(config.model, ChatModel):  # not tried: each answer costs a call
+        return tuple(map(watch.watch, _load_chat(config.model, task, index)))
     else:
         _require_one_vote(task, index)
         model = load_model(
-            config.model, task.class_names, allow_pickle=allow_pickle, note=watch.note_server
+            config.model,
+            task.class_names,
+            task.question,
+            allow_pickle=allow_pickle,
+            note=watch.note_server,
         )
         models = (watch.watch(model),)
     watch.try_all(models, task)
@@ -48,26 +56,38 @@ def load_models(
 
 def load_model(
     model: SingleModel,
-    class_names: tuple[str, ...],
+    names: tuple[str, ...],
+    question: Question = CHOICE,
     *,
     allow_pickle: bool = False,
     note: NoteFailure = log_failure,
 ) -> Predict:
-    """One model, ready to vote on the task's classes."""
+    """One model, ready to vote on the task's classes or labels, or to give its number."""
     match model:
         case SkopsModel():
-            return as_predict(load_skops(model.path, model.trusted_types), class_names)
+            return as_answering(load_skops(model.path, model.trusted_types), names, question)
         case OnnxModel():
-            return load_onnx(model.path, class_names)
+            return load_onnx(model.path, names, question)
         case TorchModel():
             module = load_torch(model.path, model.class_name, model.arguments)
-            return as_predict(module, class_names)
+            return as_answering(module, names, question)
         case CallableModel():
-            return as_predict(load_callable(model.import_name), class_names)
+            return as_answering(load_callable(model.import_name), names, question)
         case HttpModel():
-            return as_predict(load_http(model.url, model.timeout_seconds, note), class_names)
+            found = load_http(model.url, model.timeout_seconds, note)
+            return as_answering(found, names, question)
         case PickleModel():
-            return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
+            return as_answering(load_pickle(model.path, allow_pickle=allow_pickle), names, question)
+
+
+def _load_chat(model: ChatModel, task: Task, index: int) -> tuple[Predict, ...]:
+    try:
+        from dppp.service.teacher.models.chat.voters import load_chat  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError(
+            "the examples of a language model are found by scikit-learn", extra="learning"
+        ) from error
+    return load_chat(model, task, index)
 
 
 def task_of(config: TeacherConfig) -> tuple[Task, int]:
@@ -81,6 +101,8 @@ def require_models(config: TeacherConfig) -> None:
     task, index = task_of(config)
     if isinstance(config.model, FolderModel):
         require_folder(config.model.path, task, index)
+    elif isinstance(config.model, ChatModel):
+        _load_chat(config.model, task, index)
     else:
         _require_one_vote(task, index)
 

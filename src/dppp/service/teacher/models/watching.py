@@ -90,7 +90,13 @@ class ModelWatch:
             reasons: list[str] = []
             failures = self._server_failures
             self._is_trying = True
-            cast_votes(predict, inputs, len(task.class_names), note=reasons.append)
+            cast_votes(
+                predict,
+                inputs,
+                len(task.class_names),
+                question=task.question,
+                note=reasons.append,
+            )
             self._is_trying = False
             whose = "the model" if len(models) == 1 else f"model {number} of {len(models)}"
             if self._server_failures > failures:
