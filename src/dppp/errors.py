@@ -199,6 +199,18 @@ class TaskChanged(Refusal):
     """A task that was accepted before comes back with other content."""
 
 
+class TaskSucceeded(Refusal):
+    """A task that another one has taken the place of: nothing more is charged to it."""
+
+
+class ChangeNotSigned(Refusal):
+    """A change of members that too few of the old task's teachers have signed."""
+
+
+class ChangeNotAsked(Refusal):
+    """A change of members that gives somebody keys which its own key never asked for."""
+
+
 class QueryReused(Refusal):
     """A query id occurs twice in a batch, or in a batch besides its own."""
 

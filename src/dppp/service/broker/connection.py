@@ -226,5 +226,35 @@ class Broker:
         log.info("broker reached again", extra={"servers": self._access.servers})
 
 
+async def reach_broker(access: BrokerAccess) -> str | None:
+    """Connect once and hang up; None, or why it did not work. For `dppp doctor`."""
+    client = Client() if access.tls is None else _TlsClient()
+    said: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        said.append(error)
+
+    connecting = client.connect(
+        servers=list(access.servers),
+        name=access.name,
+        tls=access.tls,
+        nkeys_seed_str=access.nats_seed,
+        error_cb=note,
+        connect_timeout=5,
+        allow_reconnect=False,
+        max_reconnect_attempts=1,
+    )
+    try:
+        # nats-py hangs in its own clean-up after a TLS certificate that was refused.
+        await asyncio.wait_for(connecting, _CONNECT_SECONDS)
+        await asyncio.wait_for(client.flush(timeout=5), _CONNECT_SECONDS)
+    except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
+        return _words(said[-1] if said else error)
+    finally:
+        with suppress(TimeoutError, asyncio.CancelledError, OSError, nats.errors.Error):
+            await asyncio.wait_for(client.close(), 2)
+    return None
+
+
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__

@@ -15,9 +15,15 @@ from dppp.protocol.batch import LEAST_BYTES_PER_SECOND, slow_seconds
 from dppp.service.broker.frames import MOST_BYTES
 from dppp.service.ceremony.federation_file import FederationFile
 from dppp.service.ceremony.home import AUTHORITY, TLS_CERTIFICATE, TLS_KEY
+from dppp.service.ceremony.identity import Role
 from dppp.service.process.config import EPOCH_SECRETS, split_address
 from dppp.service.stores.locations import LedgerFiles
 
+CONFIGURATIONS = {
+    Role.TEACHER: "teacher.toml",
+    Role.AGGREGATOR: "aggregator.toml",
+    Role.BROKER: "nats.conf",
+}
 DEFAULT_LISTEN = "0.0.0.0:4222"
 DEFAULT_PORT = 4222
 MAX_PAYLOAD_BYTES = 2**20

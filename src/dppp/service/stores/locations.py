@@ -67,6 +67,14 @@ def read_secret(text: str, folder: Path) -> str | None:
 
 def read_location(text: str) -> Location:
     """A location as people type it: a file, or where the url is; never the url itself."""
+    location = read_new_location(text)
+    if isinstance(location, Path) and not location.is_file():
+        raise InputError(f"there is no file {text}", hint="correct the path")
+    return location
+
+
+def read_new_location(text: str) -> Location:
+    """The same of a store that is still to be made."""
     try:
         url = read_secret(text, Path())
     except (OSError, ValueError) as error:
@@ -82,8 +90,6 @@ def read_location(text: str) -> Location:
             "a url with its password does not belong on a command line, where others see it",
             hint="put it into a variable or a file and give env:NAME or file:PATH",
         )
-    if not Path(text).is_file():
-        raise InputError(f"there is no file {text}", hint="correct the path")
     return Path(text)
 
 

@@ -20,9 +20,10 @@ from dppp.service.process.config import (
     TorchModel,
 )
 from dppp.service.teacher.models.folder import load_folder, require_folder
-from dppp.service.teacher.models.http import NoteFailure, load_http, log_failure
+from dppp.service.teacher.models.http import load_http
 from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
 from dppp.service.teacher.models.pickled import load_pickle
+from dppp.service.teacher.models.posting import NoteFailure, log_failure
 from dppp.service.teacher.models.skops_files import import_skops
 from dppp.service.teacher.models.watching import ModelWatch
 
@@ -38,8 +39,10 @@ def load_models(
         import_skops(tables=not is_plain(task.columns))
     if isinstance(config.model, FolderModel):
         models = load_folder(config.model.path, task, index, watch=watch.watch)
-    elif isinstance(config.model, ChatModel):  # not tried: each answer costs a call
-        return tuple(map(watch.watch, _load_chat(config.model, task, index)))
+    elif isinstance(config.model, ChatModel):
+        # Not tried: each made-up row would be a call for every vote.
+        loaded = _load_chat(config.model, task, index, note=watch.note_server)
+        return tuple(watch.watch(each) for each in loaded)
     else:
         _require_one_vote(task, index)
         model = load_model(
@@ -74,20 +77,21 @@ def load_model(
         case CallableModel():
             return as_answering(load_callable(model.import_name), names, question)
         case HttpModel():
-            found = load_http(model.url, model.timeout_seconds, note)
-            return as_answering(found, names, question)
+            return as_answering(load_http(model.url, model.timeout_seconds, note), names, question)
         case PickleModel():
             return as_answering(load_pickle(model.path, allow_pickle=allow_pickle), names, question)
 
 
-def _load_chat(model: ChatModel, task: Task, index: int) -> tuple[Predict, ...]:
+def _load_chat(
+    model: ChatModel, task: Task, index: int, *, note: NoteFailure = log_failure
+) -> tuple[Predict, ...]:
     try:
         from dppp.service.teacher.models.chat.voters import load_chat  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(
             "the examples of a language model are found by scikit-learn", extra="learning"
         ) from error
-    return load_chat(model, task, index)
+    return load_chat(model, task, index, note=note)
 
 
 def task_of(config: TeacherConfig) -> tuple[Task, int]:

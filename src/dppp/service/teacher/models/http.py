@@ -8,7 +8,6 @@ redirects, no proxies from the environment.
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +18,8 @@ from dppp.errors import InputError
 from dppp.learning.frames import is_frame, rows_as_lists
 from dppp.service.teacher.models.posting import (
     BadAnswer,
+    NoteFailure,
+    log_failure,
     make_client,
     post,
     require_address,
@@ -28,14 +29,6 @@ from dppp.service.teacher.models.posting import (
 Label = str | int | float | None
 
 _MOST_BYTES_PER_LABEL = 1_000
-_log = logging.getLogger(__name__)
-NoteFailure = Callable[[str, int], None]
-"""Told why a model server gave no answers, and to how many rows."""
-
-
-def log_failure(remark: str, _: int) -> None:
-    """What is done with a failure where nobody watches."""
-    _log.warning(remark)
 
 
 def load_http(

@@ -5,8 +5,9 @@ else: no redirects, no proxies from the environment. What an answer may be is fo
 """
 
 import functools
+import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,16 @@ from dppp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import httpx
+
+
+_log = logging.getLogger(__name__)
+NoteFailure = Callable[[str, int], None]
+"""Told why a model server gave no answers, and to how many rows."""
+
+
+def log_failure(remark: str, _: int) -> None:
+    """What is done with a failure where nobody watches."""
+    _log.warning(remark)
 
 
 class BadAnswer(Exception):

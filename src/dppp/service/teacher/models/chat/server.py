@@ -9,7 +9,6 @@ record that makes one vote slow takes nothing from the time of another vote.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from dppp.service.teacher.models.posting import BadAnswer, make_client, post
+from dppp.service.teacher.models.posting import (
+    BadAnswer,
+    NoteFailure,
+    log_failure,
+    make_client,
+    post,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
 _MOST_BYTES = 2**20
 """Of one answer: a class name, what the server says of it, and what some models think before."""
 _LONGEST_PAUSE_SECONDS = 30.0
-_log = logging.getLogger(__name__)
 
 Read = Callable[[bytes], int]
 """From the body of an answer to a class number; raises BadAnswer."""
@@ -45,18 +49,18 @@ class ChatServer:
     retries: int
     backoff_seconds: float
     calls_at_once: int
+    note: NoteFailure = log_failure
 
     def ask(self, prompts: Sequence[str], read: Read) -> list[int | None]:
         """A class for each prompt, or None; in a thread, since the caller's may have a loop."""
         with ThreadPoolExecutor(1) as thread:
             answers, failures = thread.submit(asyncio.run, self._ask_all(prompts, read)).result()
         for reason, times in failures.items():
-            _log.warning(
-                "the language model at %s failed (%s); no vote in %d of %d queries",
-                urlsplit(self.url).hostname,
-                reason,
+            host = urlsplit(self.url).hostname
+            self.note(
+                f"the language model at {host} failed ({reason}); no vote in {times} of "
+                f"{len(prompts)} queries",
                 times,
-                len(prompts),
             )
         return answers
 

@@ -26,7 +26,7 @@ from dppp.service.process.config import ChatModel
 from dppp.service.teacher.models.chat.answers import choices_by_name, content_of, place_of
 from dppp.service.teacher.models.chat.prompt import PromptTemplate, read_template
 from dppp.service.teacher.models.chat.server import ChatServer
-from dppp.service.teacher.models.posting import require_httpx
+from dppp.service.teacher.models.posting import NoteFailure, log_failure, require_httpx
 from dppp.service.teacher.models.shard_key import SHARD_KEY, read_or_make_shard_key
 
 _MORE_TOKENS = 16
@@ -75,7 +75,9 @@ class Voter:
         return prompts
 
 
-def load_chat(model: ChatModel, task: Task, index: int) -> tuple[Predict, ...]:
+def load_chat(
+    model: ChatModel, task: Task, index: int, *, note: NoteFailure = log_failure
+) -> tuple[Predict, ...]:
     """A voter for each vote that the task gives this teacher; asks nothing yet."""
     return make_voters(
         model,
@@ -83,6 +85,7 @@ def load_chat(model: ChatModel, task: Task, index: int) -> tuple[Predict, ...]:
         columns=task.columns,
         votes=task.teachers[index - 1].votes,
         unit=task.unit,
+        note=note,
     )
 
 
@@ -93,6 +96,7 @@ def make_voters(
     columns: Sequence[Column],
     votes: int,
     unit: str,
+    note: NoteFailure = log_failure,
 ) -> tuple[Predict, ...]:
     """Deal the records to shards, and give each voter one; refuses what does not go together."""
     require_httpx()
@@ -108,11 +112,15 @@ def make_voters(
     key = read_or_make_shard_key(model.shard_key or model.records.parent / SHARD_KEY)
     shards = deal_records(records, votes=votes, unit=unit, key=key)
     features = tuple(column.name for column in columns)
-    return tuple(_voter(model, tuple(class_names), features, shard) for shard in shards)
+    return tuple(_voter(model, tuple(class_names), features, shard, note) for shard in shards)
 
 
 def _voter(
-    model: ChatModel, class_names: tuple[str, ...], features: tuple[str, ...], shard: Shard
+    model: ChatModel,
+    class_names: tuple[str, ...],
+    features: tuple[str, ...],
+    shard: Shard,
+    note: NoteFailure,
 ) -> Voter:
     """The voter of one shard; it is given nothing of the others."""
     return Voter(
@@ -120,7 +128,7 @@ def _voter(
         features=features,
         class_names=class_names,
         template=read_template(model.template),
-        server=_server(model, class_names),
+        server=_server(model, class_names, note),
         examples=model.examples,
         longest_record=model.longest_record,
         is_logged=model.log_prompts_and_answers,
@@ -146,7 +154,7 @@ def _search(shard: Shard, features: Sequence[str], longest: int) -> NearestRecor
     return search_in([LabelledText(text=text, label=str(label)) for text, label in pairs])
 
 
-def _server(model: ChatModel, choices: Sequence[str]) -> ChatServer:
+def _server(model: ChatModel, choices: Sequence[str], note: NoteFailure) -> ChatServer:
     longest = max(len(name.encode()) for name in choices)
     fields = {"model": model.model, "temperature": 0, "stream": False}
     if "max_completion_tokens" not in model.extra:
@@ -160,4 +168,5 @@ def _server(model: ChatModel, choices: Sequence[str]) -> ChatServer:
         retries=model.retries,
         backoff_seconds=model.backoff_seconds,
         calls_at_once=model.calls_at_once,
+        note=note,
     )
