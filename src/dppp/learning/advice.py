@@ -21,12 +21,11 @@ from dppp.learning.verdict import (
     OUTSIDER,
     TEACHER,
     Comparison,
-    HeldOut,
+    Seen,
     Verdict,
     compare,
     locally_private,
 )
-from dppp.learning.win_probability import chances_of_label
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.trust import Trust
 
@@ -41,7 +40,7 @@ _STRIDE = 6
 _ALL_BY_ONE = Trust(teachers=2, colluders=1, dropouts=0)
 """One honest share: the same noise in total for any number of teachers, to be shared among them."""
 
-Retrain = Callable[[int], HeldOut]
+Retrain = Callable[[int], Seen]
 """Votes on the same records when every teacher casts this many."""
 
 
@@ -60,6 +59,8 @@ class Advice:
     """With the best one tried."""
     accuracy_without: float
     """What the asker has without the federation, under the same numbers."""
+    measure: str = "right"
+    """What the accuracies are (verdict.py)."""
 
     @property
     def text(self) -> str:
@@ -67,6 +68,8 @@ class Advice:
         figures = (
             f"{100 * self.accuracy_expected:.1f} % against {100 * self.accuracy_without:.1f} %"
         )
+        if self.measure != "right":
+            figures += f" {self.measure}"
         if self.value is None:
             what = "ε" if self.change == "epsilon" else f"number of {self.change}"
             return (
@@ -90,7 +93,7 @@ class Advice:
 class _Setting:
     """What a verdict depends on."""
 
-    held_out: HeldOut
+    held_out: Seen
     promise: Promise
     trust: Trust
 
@@ -98,15 +101,15 @@ class _Setting:
         """The private answers on average over all noise, beside what the asker has without."""
         noise = best_noise(self.promise, _ALL_BY_ONE).shared_among(self.trust.honest_shares)
         seen = self.held_out
-        grown = np.rint(seen.tally * (self.trust.teachers / len(seen.votes))).astype(np.int64)
-        right = chances_of_label(grown, seen.labels, noise.of_teachers(self.trust.teachers))
+        times = self.trust.teachers / len(seen.votes)
+        right, _ = seen.private(noise.of_teachers(self.trust.teachers), times)
         local = locally_private(seen, noise) if asker == OUTSIDER else right
         return compare(asker, seen, right, local)
 
 
 def advise(
     verdict: Verdict,
-    held_out: HeldOut,
+    held_out: Seen,
     certificate: Certificate,
     *,
     votes: Sequence[int] = (),
@@ -230,6 +233,7 @@ def _advice(
         best_tried=shown,
         accuracy_expected=found.accuracy + found.gain,
         accuracy_without=found.accuracy,
+        measure=found.measure,
     )
 
 
