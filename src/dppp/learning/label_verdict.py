@@ -6,7 +6,6 @@ others, with the chance that its count and noise reach the share, so a row's mea
 how many true and how many false labels are released.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,26 +100,24 @@ def jaccard(said: NDArray[np.generic], truth: NDArray[np.generic]) -> Floats:
 
 def expected_jaccard(chances: Floats, truth: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Mean and variance of the measure by row, where labels are released with these chances."""
-    means, variances = np.zeros(len(chances)), np.zeros(len(chances))
-    for row, (of_row, is_true) in enumerate(zip(chances, truth != 0, strict=True)):
-        both = how_many(of_row[is_true])[:, None]
-        strange = how_many(of_row[~is_true])[None, :]
-        hits, extra = np.arange(len(both))[:, None], np.arange(strange.shape[1])[None, :]
-        either = int(is_true.sum()) + extra
-        measure = np.where(either == 0, 1.0, hits / np.maximum(either, 1))
-        means[row] = float(np.sum(both * strange * measure))
-        variances[row] = max(0.0, float(np.sum(both * strange * measure**2)) - means[row] ** 2)
-    return means, variances
+    both = how_many(np.where(truth != 0, chances, 0.0))[:, :, None]
+    strange = how_many(np.where(truth != 0, 0.0, chances))[:, None, :]
+    hits, extra = (
+        np.arange(both.shape[1])[None, :, None],
+        np.arange(strange.shape[2])[None, None, :],
+    )
+    either = (truth != 0).sum(axis=1)[:, None, None] + extra
+    measure = np.where(either == 0, 1.0, hits / np.maximum(either, 1))
+    means = np.sum(both * strange * measure, axis=(1, 2))
+    squares = np.sum(both * strange * measure**2, axis=(1, 2))
+    return means, np.maximum(0.0, squares - means**2)
 
 
 def how_many(chances: Floats) -> Floats:
-    """Chances of 0, 1, 2, … of independent events to happen."""
-    found = np.ones(1)
-    for chance in chances:
-        found = np.convolve(found, (1 - chance, chance))
+    """By row, the chances of 0, 1, 2, … of independent events to happen."""
+    found = np.zeros((len(chances), chances.shape[1] + 1))
+    found[:, 0] = 1
+    for chance in chances.T[:, :, None]:
+        happened = np.concatenate((np.zeros((len(found), 1)), found[:, :-1]), axis=1)
+        found = found * (1 - chance) + happened * chance
     return found
-
-
-def labels_right(chances: Floats, truth: NDArray[np.int64]) -> float:
-    """The part of all labels of all rows that is right, on average."""
-    return math.fsum(np.where(truth != 0, chances, 1 - chances).ravel()) / chances.size

@@ -79,7 +79,8 @@ def read_training(
 
     Labels may be an indicator matrix, and are numbers where they must be (`is_numeric`).
     """
-    is_wide = len(np.shape(y)) == 2 and np.shape(y)[1] > 1
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    is_wide = len(shape) == 2 and shape[1] > 1
     is_matrix = is_wide and not is_numeric and type_of_target(y) == "multilabel-indicator"
     if is_frame(X):
         validate_data(estimator, X, skip_check_array=True)
