@@ -79,15 +79,19 @@ class Training:
         labels: NDArray[Any],
     ) -> Verdict:
         """From records that nobody trained on."""
-        truth = self.asked.truth_of(labels)
 
         def see(voters: Sequence[Sequence[Predict]]) -> Seen:
-            return look(voters, self._own, rows, truth, asked=self.asked, usual=self._usual)
+            return self.look(voters, rows, labels)
 
         def retrain(votes: int) -> Seen:
             return see(self.predicts(self._deal_again(votes)[0]))
 
         return self._with_advice(see(voters), certificate, retrain)
+
+    def look(self, voters: Sequence[Sequence[Predict]], rows: Any, labels: NDArray[Any]) -> Seen:
+        """What the models say of records that nobody trained on."""
+        truth = self.asked.truth_of(labels)
+        return look(voters, self._own, rows, truth, asked=self.asked, usual=self._usual)
 
     def judge_back(self, voters: Sequence[Sequence[Predict]], certificate: Certificate) -> Verdict:
         """From the training records."""

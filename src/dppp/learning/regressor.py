@@ -37,7 +37,7 @@ from dppp.learning.judging import warn_if_not_worth_it
 from dppp.learning.parameters import require_parameters
 from dppp.learning.paying import choose_payable
 from dppp.learning.tables import read_rows, read_training
-from dppp.learning.verdict import Verdict
+from dppp.learning.verdict import Seen, Verdict
 from dppp.privacy.ledger.summary import Summary
 from dppp.privacy.pmf import Floats
 from dppp.protocol.question import DEFAULT_LEVELS, Question
@@ -230,6 +230,13 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
         numbers = np.asarray(column_of("y", y, rows.shape[0]), dtype=np.float64)
         return self._trained.training.judge(self._trained.voters, self.certificate_, rows, numbers)
+
+    def see_in_clear(self, X: Any, y: ArrayLike) -> Seen:  # noqa: N803
+        """What a verdict is made of: every vote on held-out records, in the clear."""
+        check_is_fitted(self)
+        rows = self._table.rows_in_clear(read_rows(self, X, self._table))
+        labels = np.asarray(column_of("y", y, rows.shape[0]), dtype=np.float64)
+        return self._trained.training.look(self._trained.voters, rows, labels)
 
     @property
     def verdict_(self) -> Verdict:
