@@ -47,12 +47,12 @@ class SomeLabels:
         scores[:, list(self.varying)] = np.asarray(said)[:, : len(self.varying)]
         return np.asarray(scores)
 
-    @available_if(_can("predict_proba"))
+    @available_if(_can("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, rows: Any) -> Floats:
         """How sure the model is of each label; of those that never change it is surest."""
         return self._sure("predict_proba", rows)
 
-    @available_if(_can("decision_function"))
+    @available_if(_can("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, rows: Any) -> Floats:
         """The same, where a model has no probabilities."""
         return self._sure("decision_function", rows)
