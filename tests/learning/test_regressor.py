@@ -155,7 +155,7 @@ def test_votes_are_worked_out_from_public_numbers_alone() -> None:
     many = regressor(votes="auto", n_teachers=4, epsilon=30.0, queries=2, dropouts=0)
     chosen = many.fit(rows[:400], numbers[:400])
     assert chosen.votes_.per_teacher == (3,) * 4
-    assert "standard error of 2% of the range" in chosen.votes_.reason
+    assert "standard error of 3% of the range" in chosen.votes_.reason
 
 
 def test_it_is_cloned_and_never_copied_once_fitted() -> None:

@@ -18,7 +18,7 @@ RECORDS_PER_CLASS = 15
 RECORDS_FOR_NUMBER = 30
 """The same where the question is a number."""
 
-STANDARD_ERROR = 0.02
+STANDARD_ERROR = 0.03
 """Of the mean, as a part of the range: the most that noise should add to a number."""
 
 _DEVIATIONS = 5
@@ -54,7 +54,7 @@ def choose_votes(
 
     Automatic: enough votes that all of them together are five standard deviations of the noise in
     a count, but on average at least 15 records per class or label in a shard, and at least one
-    vote. For a number: so many that noise adds 2 % of the range to the mean, but at least 30
+    vote. For a number: so many that noise adds 3 % of the range to the mean, but at least 30
     records in a shard.
     """
     teachers = len(records)
@@ -81,7 +81,7 @@ def choose_votes(
 def votes_for_noise(noise: Noise, teachers: int, question: Question = CHOICE) -> int:
     """Of each teacher, so that all together are five deviations of the noise in a whole tally.
 
-    For a number: so that the standard error of the mean is 2 % of the range.
+    For a number: so that the standard error of the mean is 3 % of the range.
     """
     deviations = _DEVIATIONS * _deviation(noise, teachers)
     if question.kind == "number":

@@ -63,7 +63,7 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     n_teachers, epsilon, delta, queries, colluders, dropouts, noise, cryptosystem, cryptography,
     unit, random_state, n_jobs : as in `PrivateVotingClassifier`.
     votes : how many votes every teacher casts. "auto" works it out from public numbers: so many
-        that noise adds 2 % of the range to the mean, but at least 30 records in a shard.
+        that noise adds 3 % of the range to the mean, but at least 30 records in a shard.
 
     Attributes
     ----------
