@@ -39,6 +39,7 @@ from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.keys import MemoryEpochSecrets
 from dppp.protocol.with_masks.teacher import MaskKeys
 from dppp.protocol.with_paillier.teacher import PaillierKeys
+from dppp.randomness import RandomSource, system_randomness
 
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
@@ -265,6 +266,7 @@ def create_federation(
     labels_per_batch: int | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
     unit: str | None = None,
+    randomness: Mapping[int, RandomSource] | None = None,
     question: Question = CHOICE,
 ) -> Parties:
     """Task, keys, ledgers and roles. `models` holds a model for each teacher, or several.
@@ -274,7 +276,8 @@ def create_federation(
     A teacher with several models casts a vote with each. The promise then covers a record, or a
     person, and not all that a teacher has: docs/privacy.md, section 1.
     The cryptosystem is `masks`, which needs no dealer, or `paillier`; a key that was dealt before
-    means paillier. A teacher for whom no ledger is given keeps one in memory.
+    means paillier. A teacher for whom no ledger is given keeps one in memory,
+    and one for whom no source of randomness is given takes the system's.
 
     >>> from dppp import calibrate, create_federation
     >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
@@ -340,7 +343,14 @@ def create_federation(
         task=task,
         key=key,
         row_keys=row_keys,
-        teachers=_make_teachers(task, key, (signing_keys, row_keys), accepted, of_teachers),
+        teachers=_make_teachers(
+            task,
+            key,
+            (signing_keys, row_keys),
+            accepted,
+            models=of_teachers,
+            randomness=randomness or {},
+        ),
         ledgers=accepted,
         aggregator=Aggregator(
             task=task,
@@ -370,7 +380,9 @@ def _make_teachers(
     key: DealtKey | None,
     own_keys: tuple[Sequence[Ed25519PrivateKey], Sequence[X25519PrivateKey]],
     ledgers: Mapping[int, Ledger],
+    *,
     models: Sequence[Sequence[Predict]],
+    randomness: Mapping[int, RandomSource],
 ) -> dict[int, Teacher]:
     signing_keys, row_keys = own_keys
     table = None if key is None else BlindingTable(key.public)
@@ -390,6 +402,7 @@ def _make_teachers(
             row_key=row_keys[index - 1],
             ledger=ledgers[index],
             predict=each,
+            randomness=randomness.get(index, system_randomness),
         )
         for index, each in enumerate(models, start=1)
     }

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dppp.errors import BudgetNotCopied, RecordsUsedAgainWarning
 from dppp.learning.display import budget_html
+from dppp.learning.one_thread import one_thread
 from dppp.learning.paying import require_payable
 from dppp.learning.tables import read_rows
 from dppp.privacy.accounting import account
@@ -38,6 +39,7 @@ def left_of(ledger: Ledger) -> int:
     return ledger.summary().data[0].tasks[0].left
 
 
+@one_thread
 def ask_within_budget(private: Any, X: Any) -> Sequence[Release]:  # noqa: N803
     """Releases of these rows; refused before any model runs where the budget does not pay."""
     check_is_fitted(private)

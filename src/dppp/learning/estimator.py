@@ -35,6 +35,7 @@ from dppp.learning.fitting import (
     train_teachers,
 )
 from dppp.learning.judging import warn_if_not_worth_it
+from dppp.learning.one_thread import one_thread
 from dppp.learning.parameters import require_parameters
 from dppp.learning.paying import choose_payable, share_right
 from dppp.learning.tables import read_rows, read_training
@@ -70,7 +71,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         with it, and worked out from the records it would tell of them.
     label_share : a label is released from this public share of the votes on.
     random_state : governs the split and the models; noise only when cryptography is False.
-    n_jobs : processes for training.
+    n_jobs : processes for training, each on one thread.
 
     Attributes
     ----------
@@ -282,6 +283,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         return np.asarray(labels, dtype=np.int64)
 
+    @one_thread
     def score(
         self,
         X: Any,  # noqa: N803
@@ -331,8 +333,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return html_with_budget(self)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> tuple[()]:  # noqa: ARG002
-        # scikit-learn would look at every attribute, and `verdict_` is worked out at a look.
-        return ()
+        return ()  # scikit-learn would look at all, and `verdict_` is worked out at a look
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
         text = str(super().__repr__(N_CHAR_MAX))

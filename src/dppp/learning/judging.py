@@ -19,6 +19,7 @@ from dppp.learning.asked import Asked
 from dppp.learning.clear_votes import Origin, look, look_back
 from dppp.learning.frames import take
 from dppp.learning.number_verdict import NumbersHeldOut
+from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import NoVote
 from dppp.learning.tables import Table
 from dppp.learning.teachers_records import TeachersRecords
@@ -58,6 +59,7 @@ class Training:
         """What a teacher asks for votes, for each model of each teacher."""
         return [[self._predict_of(model) for model in voting] for voting in models]
 
+    @one_thread
     def require_voters(self, models: Sequence[Sequence[Any]]) -> None:
         """Refuse a model that cannot answer its own training records with classes of the task."""
         records = self.records

@@ -34,6 +34,7 @@ from dppp.learning.fitting import (
     train_teachers,
 )
 from dppp.learning.judging import warn_if_not_worth_it
+from dppp.learning.one_thread import one_thread
 from dppp.learning.parameters import require_parameters
 from dppp.learning.paying import choose_payable
 from dppp.learning.tables import read_rows, read_training
@@ -196,6 +197,7 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         counts = [answer.counts for answer in ask_within_budget(self, X)]
         return np.array(counts, dtype=np.int64).reshape(len(counts), 1)
 
+    @one_thread
     def score(
         self,
         X: Any,  # noqa: N803

@@ -167,8 +167,13 @@ class Task:
     question: Question = CHOICE
     column_types: tuple[ColumnType, ...] = ()
     """What each feature is; none where all are numbers that are always there."""
+    succeeds: bytes | None = None
+    """The task that this one takes the place of, on the rest of what was reserved for it."""
     task_id: TaskId = field(init=False, repr=False, compare=False)
     """The hash of all terms. Every message is held to it, so it is worked out once."""
+    columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)
+    """What a row holds: the features with their types."""
+    _ring: Parameters | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         try:
@@ -179,6 +184,8 @@ class Task:
             hint = error.hint if isinstance(error, InputError) else None
             raise TaskError(f"a task that cannot be: {message_of(error)}", hint=hint) from error
         object.__setattr__(self, "task_id", TaskId(hash_parts("dppp task 2", (encode(self),))))
+        object.__setattr__(self, "columns", _columns(self))
+        object.__setattr__(self, "_ring", None if self.masks is None else _ring(self, self.masks))
 
     @property
     def trust(self) -> Trust:
@@ -195,11 +202,6 @@ class Task:
             classes=len(self.class_names),
             change=self.question.change(len(self.class_names)),
         )
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What a row holds: the features with their types."""
-        return _columns(self)
 
     @property
     def votes(self) -> tuple[int, ...]:
@@ -229,7 +231,8 @@ class Task:
     @property
     def parameters(self) -> Parameters:
         """The ring of a task under masks, and what follows from it."""
-        return _parameters(self)
+        assert self._ring is not None, "only masks have a ring"
+        return self._ring
 
     def epoch_at(self, now: int) -> int:
         """The number of the epoch that is on at this time of the common clock."""
@@ -261,7 +264,7 @@ class Task:
     def list_bytes(self, queries: int) -> int:
         """A bound on a list of ballots on this many queries, as one teacher is sent it.
 
-        Under paillier it holds all ballots; under masks the headers, and one row of each dealer.
+        Under paillier it holds all ballots; under masks digests of headers, and each dealer's rows.
         """
         if self.masks is not None:
             return self.parameters.bytes_for(1) + self._more_masked_bytes
@@ -302,6 +305,7 @@ def agree(
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
     unit: str | None = None,
+    succeeds: bytes | None = None,
     question: Question = CHOICE,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
@@ -355,6 +359,7 @@ def agree(
         plaintext_bits=0 if public is None else public.plaintext_bits,
         masks=_mask_terms(certificate, bound, counts, epoch_seconds) if public is None else None,
         unit=unit or ("teacher" if most_votes == 1 else "record"),
+        succeeds=succeeds,
         question=question,
     )
     if public is not None:
@@ -388,7 +393,6 @@ def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
     return issue_certificate(noise, promise, trust, calibration="exact")
 
 
-@functools.lru_cache(maxsize=64)
 def _columns(task: Task) -> tuple[Column, ...]:
     if not task.column_types:
         return as_columns(task.features)
@@ -396,10 +400,7 @@ def _columns(task: Task) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=type_) for name, type_ in pairs)
 
 
-@functools.lru_cache(maxsize=64)
-def _parameters(task: Task) -> Parameters:
-    assert task.masks is not None, "only masks have a ring"
-    terms = task.masks
+def _ring(task: Task, terms: MaskTerms) -> Parameters:
     return Parameters(
         teachers=len(task.teachers),
         colluders=task.colluders,
@@ -429,6 +430,8 @@ def _check(task: Task) -> None:
         raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    if task.succeeds is not None and len(task.succeeds) != HASH_BYTES:
+        raise TaskError("the id of the task that is succeeded has 32 bytes")
     require_unit(task.unit, task.votes)
     if task.masks is None:
         _check_key(task)
@@ -448,10 +451,11 @@ def _check_masks(task: Task, terms: MaskTerms) -> None:
     """The ring hides what it says, and holds the largest sum; everybody works that out anew."""
     if (task.key_id, task.s, task.plaintext_bits) != (bytes(HASH_BYTES), 0, 0):
         raise TaskError("a task is either under masks or has a key, never both")
-    if terms.security_bits != task.parameters.security_after_loss:
+    found = _ring(task, terms).security_after_loss
+    if terms.security_bits != found:
         raise TaskError(
             f"the task says that its masks leave {terms.security_bits} bits of security, and it is "
-            f"{task.parameters.security_after_loss}"
+            f"{found}"
         )
     largest_sum = len(task.teachers) * task.entry_bound
     if largest_sum.bit_length() > terms.slot_bits:

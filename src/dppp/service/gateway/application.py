@@ -34,12 +34,14 @@ from dppp.errors import (
     JobUnknown,
     NotReleased,
     RunnerStopped,
+    TeachersMissing,
     TooManyRows,
     TranscriptsNotAllowed,
     UncertifiedError,
 )
 from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.cards import CARD_KINDS
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -57,6 +59,7 @@ from dppp.service.gateway.queriers import Querier
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,
+    CardQuestion,
     Examples,
     Health,
     Labels,
@@ -83,12 +86,19 @@ _STATUS = (
     (TranscriptsNotAllowed, 403),
     (Abandoned, 503),
     (Busy, 503),
+    (TeachersMissing, 503),
     (BatchStoreUnavailable, 503),
     (RunnerStopped, 503),
     (TooManyRows, 413),
     (InputError, 422),
     (UncertifiedError, 422),
     (DpppError, 500),
+)
+
+_STORE_AWAY = BatchStoreUnavailable(
+    "the aggregator's store cannot be used now",
+    hint="send the same again later, under the same Idempotency-Key: what was taken is charged "
+    "once",
 )
 
 BatchName = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As the post answered.")]
@@ -186,6 +196,18 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     async def terms(_: Annotated[Querier, Depends(known)]) -> Response:
         """The task as it is hashed, with the keys to seal rows to: compare its id."""
         return Response(encode(desk.runner.task), media_type="application/octet-stream")
+
+    @app.get(
+        "/api/card",
+        responses=_problems(401, 422, 503)
+        | {200: {"content": CARD_KINDS, "description": "In the form asked for."}},
+        response_class=Response,
+    )
+    async def card(
+        question: Annotated[CardQuestion, Query()], _: Annotated[Querier, Depends(known)]
+    ) -> Response:
+        """What is promised, to whom and at what price: a page, or a registry's entry."""
+        return await desk.card(question.form)
 
     @app.get("/api/budget", responses=_problems(401, 503))
     async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:
@@ -315,6 +337,8 @@ def _translate_errors(app: FastAPI) -> None:
     async def ours(_: Request, error: DpppError) -> JSONResponse:
         code = next(code for kind, code in _STATUS if isinstance(error, kind))
         headers = {"Retry-After": RETRY_SECONDS} if code == 503 else None
+        if isinstance(error, BatchStoreUnavailable):
+            error = _STORE_AWAY  # its own words name the operator's database, host and disk
         return JSONResponse({"detail": error.message, "hint": error.hint}, code, headers)
 
     @app.exception_handler(RequestValidationError)
