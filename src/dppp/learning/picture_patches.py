@@ -22,6 +22,9 @@ Singles = NDArray[np.float32]
 _AT_ONCE = 250
 """Pictures that are worked on together; bounds memory."""
 
+_MOST_PER_PICTURE = 100
+"""Patches that are looked at for the dictionary; more of one picture would be the same ones."""
+
 
 class PicturePatches:
     """Fitted on the pictures of the public pool, one per row, row by row of pixels."""
@@ -78,12 +81,13 @@ class PicturePatches:
 
     def _sample(self, grids: Singles, random: np.random.RandomState) -> Singles:
         places = grids.shape[1] - self.side + 1
-        which = random.randint(len(grids), size=self.samples)
-        top, left = random.randint(places, size=(2, self.samples))
+        samples = min(self.samples, _MOST_PER_PICTURE * len(grids))
+        which = random.randint(len(grids), size=samples)
+        top, left = random.randint(places, size=(2, samples))
         windows = np.lib.stride_tricks.sliding_window_view(
             grids, (self.side, self.side), axis=(1, 2)
         )
-        found: Singles = windows[which, top, left].reshape(self.samples, -1)
+        found: Singles = windows[which, top, left].reshape(samples, -1)
         return found
 
     def _normalise(self, patches: Singles) -> Singles:

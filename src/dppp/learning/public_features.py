@@ -77,7 +77,8 @@ def _kind_of(pool: Floats, varied: NDArray[np.bool_]) -> str:
     ranges = np.ptp(pool[:, varied], axis=0)
     if len(ranges) == 0:
         return "one unit"
-    low, high = np.quantile(ranges, (0.05, 0.95))
+    low = np.quantile(ranges, 0.05, method="lower")
+    high = np.quantile(ranges, 0.95, method="higher")
     return "one unit" if high <= _MOST_UNLIKE * low else "ranks"
 
 

@@ -82,11 +82,11 @@ def mnist_data() -> PublicData:
     )
 
 
-def nsl_kdd_data() -> PublicData:
+def nsl_kdd_data(*, has_logarithms: bool = True) -> PublicData:
     """4,000 connections of the split's test part in the pool, and the rest to measure.
 
-    The querier reads words one-hot and takes the logarithm of 1 plus each number, as teachers do;
-    words are those of its own pool.
+    The querier reads words one-hot, those of its own pool. It takes the logarithm of 1 plus each
+    number, as teachers do, or leaves the numbers as they come in the file.
     """
     data = load_nsl_kdd()
     public = data.test.rows(np.arange(POOL))
@@ -105,11 +105,15 @@ def nsl_kdd_data() -> PublicData:
         found = cached_arrays(recipe_path("nsl-kdd-pool", (recipe, POOL)), make)
         return np.asarray(found["votes"], np.uint8)
 
+    rows = ConnectionReader.of(public).read(data.test)
+    if not has_logarithms:
+        numbers = data.test.numbers
+        rows = np.hstack([rows[:, : -numbers.shape[1]], numbers])
     return PublicData(
-        dataset="nsl-kdd-20",
+        dataset="nsl-kdd-20" if has_logarithms else "nsl-kdd-20, raw numbers",
         classes=2,
         teachers=100,
-        rows=ConnectionReader.of(public).read(data.test),
+        rows=rows,
         truth=data.test.labels.astype(np.int64),
         pool=POOL,
         votes=votes,
