@@ -93,7 +93,9 @@ class PicturePatches:
     def _normalise(self, patches: Singles) -> Singles:
         """Brightness taken out; contrast too, unless there is next to none."""
         centred = patches - patches.mean(axis=1, keepdims=True)
-        return centred / np.sqrt(centred.var(axis=1, keepdims=True) + np.float32(0.1))
+        contrast = np.sqrt(centred.var(axis=1, keepdims=True) + np.float32(0.1))
+        normalised: Singles = centred / contrast
+        return normalised
 
     def _count(self, pictures: Floats) -> Singles:
         grids = self._grids(pictures)
