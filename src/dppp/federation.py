@@ -26,6 +26,7 @@ from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.events import Aborted, Event, Output, Released, Send, TeacherBlamed
 from dppp.protocol.inputs import encode_rows
 from dppp.protocol.messages import BatchRequest, split_query_ids
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
 from dppp.protocol.rows import make_row_secret, query_ids_of, row_key_of, seal_rows
@@ -38,6 +39,7 @@ from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.keys import MemoryEpochSecrets
 from dppp.protocol.with_masks.teacher import MaskKeys
 from dppp.protocol.with_paillier.teacher import PaillierKeys
+from dppp.randomness import RandomSource, system_randomness
 
 Reply = tuple[int, bytes]
 Deliver = Callable[[Sequence[Send], int], list[Reply]]
@@ -264,13 +266,18 @@ def create_federation(
     labels_per_batch: int | None = None,
     ledgers: Mapping[int, Ledger] | None = None,
     unit: str | None = None,
+    randomness: Mapping[int, RandomSource] | None = None,
+    question: Question = CHOICE,
 ) -> Parties:
     """Task, keys, ledgers and roles. `models` holds a model for each teacher, or several.
+
+    The question is one of the classes, unless it is given; the certificate must be for it.
 
     A teacher with several models casts a vote with each. The promise then covers a record, or a
     person, and not all that a teacher has: docs/privacy.md, section 1.
     The cryptosystem is `masks`, which needs no dealer, or `paillier`; a key that was dealt before
-    means paillier. A teacher for whom no ledger is given keeps one in memory.
+    means paillier. A teacher for whom no ledger is given keeps one in memory,
+    and one for whom no source of randomness is given takes the system's.
 
     >>> from dppp import calibrate, create_federation
     >>> promise = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=2)
@@ -324,6 +331,7 @@ def create_federation(
         abstain_below=abstain_below,
         labels_per_batch=labels_per_batch,
         unit=unit,
+        question=question,
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     accepted = {
@@ -335,7 +343,14 @@ def create_federation(
         task=task,
         key=key,
         row_keys=row_keys,
-        teachers=_make_teachers(task, key, (signing_keys, row_keys), accepted, of_teachers),
+        teachers=_make_teachers(
+            task,
+            key,
+            (signing_keys, row_keys),
+            accepted,
+            models=of_teachers,
+            randomness=randomness or {},
+        ),
         ledgers=accepted,
         aggregator=Aggregator(
             task=task,
@@ -365,7 +380,9 @@ def _make_teachers(
     key: DealtKey | None,
     own_keys: tuple[Sequence[Ed25519PrivateKey], Sequence[X25519PrivateKey]],
     ledgers: Mapping[int, Ledger],
+    *,
     models: Sequence[Sequence[Predict]],
+    randomness: Mapping[int, RandomSource],
 ) -> dict[int, Teacher]:
     signing_keys, row_keys = own_keys
     table = None if key is None else BlindingTable(key.public)
@@ -385,6 +402,7 @@ def _make_teachers(
             row_key=row_keys[index - 1],
             ledger=ledgers[index],
             predict=each,
+            randomness=randomness.get(index, system_randomness),
         )
         for index, each in enumerate(models, start=1)
     }

@@ -1,8 +1,12 @@
 """A federation under masks, typed: nobody deals a key, and no share is anywhere."""
 
 import json
+import os
+import pty
 import shutil
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
+DPPP = (sys.executable, "-m", "dppp")
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
     "--epsilon 8 --delta 1e-5 --queries 100 --noise skellam --feature radius"
@@ -170,3 +175,42 @@ def test_setup_takes_no_share_under_masks(copied: tuple[Path, str]) -> None:
     )
     assert_refused(2, "leave out --share", refused)
     assert not (root / "hospital-a" / "teacher.toml").exists()
+
+
+def accept_on_a_terminal(config: Path, answer: bytes) -> tuple[int, str]:
+    """`dppp teacher accept` in a process of its own, with somebody at the keyboard."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, answer)
+        done = subprocess.run(  # noqa: S603 - our own command
+            [*DPPP, "teacher", "accept", "--config", str(config), "--first-use-of-this-data"],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_an_operator_sees_the_privacy_card_before_it_says_yes(copied: tuple[Path, str]) -> None:
+    root, expected = copied
+    json_of(setup_command(root, "hospital-b", expected))
+    config = root / "hospital-b" / "teacher.toml"
+    code, shown = accept_on_a_terminal(config, b"n\n")
+    assert code == 1
+    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right labels: one dishonest"):
+        assert word in shown
+    assert not (root / "hospital-b" / "ledger.db").exists()
+    code, shown = accept_on_a_terminal(config, b"y\n")
+    assert code == 0
+    assert shown.index("Privacy card of cells") < shown.index("accepted the task cells")
+    assert (root / "hospital-b" / "ledger.db").exists()
+    spent = run_dppp(
+        f"card {root}/made/federation.json --ledger {root / 'hospital-b' / 'ledger.db'}"
+    ).stdout
+    for word in ("university; untrusted", "hosting at nats.example.org", "nothing yet"):
+        assert word in spent

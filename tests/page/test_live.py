@@ -155,3 +155,12 @@ def test_an_answer_older_than_an_event_does_not_undo_it(digits_page: Page) -> No
     assert first == [True, False]
     assert late == [False, True]
     assert fresh == [True, True]
+
+
+def test_the_privacy_card_comes_with_a_click(digits_page: Page) -> None:
+    with digits_page.expect_download() as downloading:
+        digits_page.click("#privacy-card")
+    assert downloading.value.suggested_filename == "privacy-card.html"
+    text = downloading.value.path().read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "What is not promised" in text

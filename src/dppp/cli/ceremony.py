@@ -19,6 +19,7 @@ from dppp.cli.options import (
     DropoutsOption,
     EpsilonOption,
     JsonOption,
+    MaxLabelsOption,
     QueriesOption,
     read_digits,
     read_votes,
@@ -51,7 +52,12 @@ def init(
         str, typer.Option(help="What the teachers call the data that their models learned from.")
     ],
     class_names: Annotated[
-        list[str], typer.Option("--class", help="A class to vote on; give one per class.")
+        list[str],
+        typer.Option(
+            "--class",
+            help="A class to vote on; give one per class. With --max-labels a label, with --low "
+            "and --high the name of the number.",
+        ),
     ],
     epsilon: EpsilonOption,
     delta: DeltaOption,
@@ -94,6 +100,19 @@ def init(
     s: Annotated[
         int | None,
         typer.Option(help="Paillier: Damgard-Jurik's s, for more counts in one. (default: 4)"),
+    ] = None,
+    max_labels: MaxLabelsOption = None,
+    label_share: Annotated[
+        float | None,
+        typer.Option(help="Labels: released from this share of the votes on. (default: 0.5)"),
+    ] = None,
+    low: Annotated[
+        float | None,
+        typer.Option(help="The question is a number, at least this; public, not from records."),
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="A number: at most this.")] = None,
+    levels: Annotated[
+        int | None, typer.Option(help="A number: steps from --low to --high. (default: 100)")
     ] = None,
     abstain_below: Annotated[
         int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
@@ -139,6 +158,11 @@ def init(
         epoch_seconds=epoch_seconds,
         modulus_bits=modulus_bits,
         s=s,
+        max_labels=max_labels,
+        label_share=label_share,
+        low=low,
+        high=high,
+        levels=levels,
         abstain_below=abstain_below,
         votes=read_votes(votes),
         votes_of=_votes_of(votes_of),

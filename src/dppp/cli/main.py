@@ -15,8 +15,10 @@ from dppp import __version__
 from dppp.cli import (
     account,
     aggregator,
+    audit,
     bench,
     calibrate,
+    card,
     ceremony,
     federation,
     keys,
@@ -60,6 +62,7 @@ app.command()(train.train)
 app.command()(calibrate.calibrate)
 app.command()(account.certify)
 app.command()(account.account)
+app.command()(audit.audit)
 app.command()(plan.plan)
 app.command()(ceremony.init)
 app.command()(ceremony.join)
@@ -67,6 +70,7 @@ app.command()(ceremony.collect)
 app.add_typer(keys.app, name="keys")
 app.command()(ceremony.setup)
 app.command()(federation.federation)
+app.command()(card.card)
 app.add_typer(renew.app, name="renew")
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")

@@ -1,5 +1,6 @@
 """`dppp teacher`: accept a task, and run."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +10,12 @@ from rich.console import Console
 from dppp.cli.federation import cryptosystem_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
-from dppp.cli.terminal import emit
+from dppp.cli.terminal import emit, say
 from dppp.protocol.units import describe_unit
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance
+    from dppp.service.process.config import TeacherConfig
 
 app = typer.Typer(help="Accept a task as a teacher, and run the teacher.")
 
@@ -40,6 +42,9 @@ def accept(
             "with it, knows its own noise: the promise then does not hold against it.",
         ),
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask on a terminal; elsewhere nobody is asked.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Agree to the task: its whole price is reserved in the ledger, for good."""
@@ -50,6 +55,8 @@ def accept(
 
     settings = read_config(config, TeacherConfig)
     require_models(settings)
+    if sys.stdin.isatty() and not yes and not as_json:
+        _ask(settings)
     accepted = accept_task(
         settings,
         accept_no_colluders=accept_no_colluders,
@@ -71,6 +78,22 @@ def accept(
         **accepted.data.to_json(),
     }
     emit(result, as_json=as_json, show=lambda console: _show(console, accepted))
+
+
+def _ask(settings: "TeacherConfig") -> None:
+    """Show what is promised, and go on only with a yes."""
+    from dppp.service.ceremony.card.facts import make_card, short_lines  # noqa: PLC0415
+    from dppp.service.ceremony.federation_file import (  # noqa: PLC0415
+        read_federation,
+        read_hash,
+    )
+
+    found = read_federation(settings.federation, read_hash(settings.federation_hash))
+    lines = [f"{name:>10}  {value}" for name, value in short_lines(make_card(found.task))]
+    console = Console(highlight=False)
+    say(console, f"Privacy card of {found.task.name}", *lines)
+    say(console, f"The whole card: dppp card {settings.federation}")
+    typer.confirm("Accept this task, for good?", abort=True)
 
 
 @app.command()

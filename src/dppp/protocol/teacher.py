@@ -199,7 +199,9 @@ class Teacher:
     def _entries(self, inputs: Inputs) -> NDArray[np.int64]:
         """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
         classes = len(self.task.class_names)
-        votes = sum_votes(self._models, inputs, classes, note=self._note)
+        votes = sum_votes(
+            self._models, inputs, classes, question=self.task.question, note=self._note
+        )
         table = sampling_table(self.task.noise)
         shares = table.draw(votes.size, self._randomness) - table.lowest
         return votes.ravel().astype(np.int64) + shares

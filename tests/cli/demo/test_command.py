@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,23 @@ def test_noise_is_new_in_every_demo(told: Told, tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_one_line() -> None:
     assert_refused(2, "cannot", run_dppp("demo --quick --out /proc/none"))
+
+
+def test_the_card_in_the_docs_is_that_of_the_demo(told: Told) -> None:
+    """By the command in docs/usage.md; keys, and so the task's id, are new in every demo."""
+    ledger = told.folder / "demo.ledger"
+    made = run_dppp(f"card {told.transcripts[-1]} --ledger {ledger}")
+    shown = Path("docs/card-demo.md").read_text(encoding="utf-8")
+    assert re.sub("[0-9a-f]{64}", "…", made.stdout) == re.sub("[0-9a-f]{64}", "…", shown)
+
+
+def test_a_card_is_written_in_every_form(told: Told, tmp_path: Path) -> None:
+    source = told.transcripts[0]
+    for form, first in (("html", "<!doctype html>"), ("yaml", "deployment:"), ("markdown", "# ")):
+        out = tmp_path / form
+        assert run_dppp(f"card {source} --as {form} --out {out}").returncode == 0
+        assert out.read_text().startswith(first)
+    found = json_of(f"card {source}")
+    assert found["sections"][0]["title"] == "What is protected"
+    assert found["registry"]["deployment"]["basic"]["name"] == "demo"
+    assert_refused(2, "unknown form", run_dppp(f"card {source} --as pdf"))

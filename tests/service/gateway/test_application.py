@@ -447,3 +447,15 @@ def test_a_body_over_the_limit_is_refused_while_it_is_read(served: Served) -> No
         headers={"Content-Type": "application/json"},
     )
     assert refused.status_code == 413
+
+
+def test_the_privacy_card_is_served_in_every_form_to_whoever_has_a_token(served: Served) -> None:
+    client = served.client(BOB)
+    task = served.parties.task
+    for form, kind in (("html", "text/html"), ("markdown", "text/markdown"), ("yaml", "yaml")):
+        answer = client.get("/api/card", params={"form": form})
+        assert kind in answer.headers["content-type"]
+        assert task.task_id.hex() in answer.text
+        assert "aggregator's count" in answer.text.replace("&#x27;", "'")
+    assert client.get("/api/card", params={"form": "pdf"}).status_code == 422
+    assert served.client("nobody").get("/api/card").status_code == 401

@@ -27,6 +27,7 @@ OPERATIONS = (
     ("GET", "/api/task"),
     ("GET", "/api/task/terms"),
     ("GET", "/api/budget"),
+    ("GET", "/api/card"),
     ("GET", "/api/rights"),
     ("GET", "/api/teachers"),
     ("GET", "/api/plan"),

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -120,7 +121,7 @@ def _students(
         if model is None:
             student = most_sure(pool, spread.labels, spread.confidence)
         else:
-            student = model.fit(pool[reached], known)
+            student = fit(model, pool[reached], known)
         right = student.predict(others) == data.truth[data.pool :]
         yield StudentRun(
             dataset=data.dataset,
@@ -153,14 +154,15 @@ def _methods(
 
 def relabelled(rows: Floats, labels: Labels, seed: int) -> Labels:
     """Each third labelled anew by an SVM that learned from the spread labels of the others."""
-    if np.bincount(labels)[np.unique(labels)].min() < 3:
+    sizes = np.bincount(labels)[np.unique(labels)]
+    if len(sizes) < 2 or sizes.min() < 3:
         return labels
     folds = StratifiedKFold(3, shuffle=True, random_state=seed)
     found: Labels = cross_val_predict(SVC(), rows, labels, cv=folds)
     return found
 
 
-def most_sure(rows: Floats, labels: Labels, confidence: Floats) -> SVC:
+def most_sure(rows: Floats, labels: Labels, confidence: Floats) -> Any:
     """Self-training: learn from the surest 70 % of each class, label all, learn from the rest.
 
     The second time from the 85 % with the largest margin between the first two classes.
@@ -169,13 +171,22 @@ def most_sure(rows: Floats, labels: Labels, confidence: Floats) -> SVC:
     for label in np.unique(labels):
         own = np.flatnonzero((labels == label) & (confidence > 0))
         sure[own[np.argsort(-confidence[own], kind="stable")[: max(1, int(0.7 * len(own)))]]] = True
-    first = SVC().fit(rows[sure], labels[sure])
+    first = fit(SVC(), rows[sure], labels[sure])
+    if len(first.classes_) < 2:
+        return first
     scores = first.decision_function(rows)
     ordered = np.sort(scores, axis=1) if scores.ndim == 2 else None
     margin = np.abs(scores) if ordered is None else ordered[:, -1] - ordered[:, -2]
     again = margin > np.quantile(margin, 0.15)
     own_labels = first.predict(rows)
-    return SVC().fit(rows[again], own_labels[again])
+    return fit(SVC(), rows[again], own_labels[again])
+
+
+def fit(model: Any, rows: Floats, labels: Labels) -> Any:
+    """As in the product: told of one class only, a student always says that class."""
+    if len(np.unique(labels)) < 2:
+        model = DummyClassifier(strategy="most_frequent")
+    return model.fit(rows, labels)
 
 
 def noisy_counts(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dppp.errors import InputError, UncertifiedError
 from dppp.privacy.accounting import Spending, total_delta
 from dppp.privacy.certificate import Certificate
+from dppp.privacy.change import ONE_OF_CLASSES, Change
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.records import Reservation, ReservedTask, canonical_json
 from dppp.privacy.noise import Noise, noise_to_parameters
@@ -28,6 +29,7 @@ class AgreedTask:
     noise: Noise
     queries: int
     classes: int
+    change: Change = ONE_OF_CLASSES
 
     def __post_init__(self) -> None:
         keep_whole(self, "queries")
@@ -40,6 +42,7 @@ class AgreedTask:
             noise=certificate.noise,
             queries=certificate.promise.queries,
             classes=certificate.promise.classes,
+            change=certificate.promise.change,
         )
 
 
@@ -81,16 +84,20 @@ class Agreement:
 
 def needed_delta(tasks: Sequence[AgreedTask], epsilon: float) -> float:
     """δ of all queries of all tasks together at this ε, sampling included, rounded up."""
-    return _needed_delta(tuple((task.noise, task.queries, task.classes) for task in tasks), epsilon)
+    parts = tuple(
+        (Spending(noise=task.noise, queries=task.queries, change=task.change), task.classes)
+        for task in tasks
+    )
+    return _needed_delta(parts, epsilon)
 
 
 @functools.lru_cache(maxsize=256)
-def _needed_delta(parts: tuple[tuple[Noise, int, int], ...], epsilon: float) -> float:
+def _needed_delta(parts: tuple[tuple[Spending, int], ...], epsilon: float) -> float:
     """Remembered, since all teachers of an embedded federation ask the same."""
-    spendings = [Spending(noise=noise, queries=queries) for noise, queries, _ in parts]
+    spendings = [spending for spending, _ in parts]
     sampling = [
-        sampling_delta(noise, epsilon=epsilon, queries=queries, classes=classes)
-        for noise, queries, classes in parts
+        sampling_delta(each.noise, epsilon=epsilon, queries=each.queries, classes=classes)
+        for each, classes in parts
     ]
     return min(1.0, total_delta(spendings, epsilon) + sum(sampling))
 
@@ -98,5 +105,10 @@ def _needed_delta(parts: tuple[tuple[Noise, int, int], ...], epsilon: float) -> 
 def _reserved(task: AgreedTask) -> ReservedTask:
     noise = canonical_json(noise_to_parameters(task.noise)).decode("ascii")
     return ReservedTask(
-        task_id=task.task_id, queries=task.queries, classes=task.classes, noise=noise
+        task_id=task.task_id,
+        queries=task.queries,
+        classes=task.classes,
+        noise=noise,
+        moved=task.change.moved,
+        shift=task.change.shift,
     )

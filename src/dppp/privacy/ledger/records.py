@@ -14,6 +14,7 @@ from typing import Any
 
 from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES
+from dppp.privacy.change import ONE_OF_CLASSES
 from dppp.privacy.ledger.budget import Budget
 from dppp.whole_numbers import keep_whole, require_whole
 
@@ -60,16 +61,22 @@ class Cap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedTask:
-    """One task of a reservation; `noise` is the canonical text of its parameters."""
+    """One task of a reservation; `noise` is the canonical text of its parameters.
+
+    `moved` and `shift` say what one vote can do to the counts of a query (change.py). They are
+    written only where the question is not one of several classes.
+    """
 
     task_id: bytes
     queries: int
     classes: int
     noise: str
+    moved: int = ONE_OF_CLASSES.moved
+    shift: int = ONE_OF_CLASSES.shift
 
     def __post_init__(self) -> None:
         _require_id("task id", self.task_id)
-        keep_whole(self, "queries", "classes")
+        keep_whole(self, "queries", "classes", "moved", "shift")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,11 +365,13 @@ def _read_digest(data: Mapping[str, Any]) -> Digest:
 
 
 def _reserved_task(task: ReservedTask) -> dict[str, object]:
+    is_usual = (task.moved, task.shift) == (ONE_OF_CLASSES.moved, ONE_OF_CLASSES.shift)
     return {
         "task_id": task.task_id.hex(),
         "queries": task.queries,
         "classes": task.classes,
         "noise": task.noise,
+        **({} if is_usual else {"moved": task.moved, "shift": task.shift}),
     }
 
 
@@ -372,6 +381,8 @@ def _read_reserved_task(data: Mapping[str, Any]) -> ReservedTask:
         queries=data["queries"],
         classes=data["classes"],
         noise=data["noise"],
+        moved=data.get("moved", ONE_OF_CLASSES.moved),
+        shift=data.get("shift", ONE_OF_CLASSES.shift),
     )
 
 

@@ -57,6 +57,7 @@ class Joined:
             delta=self.terms.delta,
             queries=self.terms.queries,
             classes=len(self.terms.class_names),
+            change=self.terms.question.change(len(self.terms.class_names)),
         )
         return calibrate_for(self.terms.noise, promise, self.trust)
 
@@ -80,6 +81,7 @@ class Joined:
             labels_per_batch=terms.labels_per_batch,
             epoch_seconds=terms.epoch_length,
             unit=terms.unit,
+            question=terms.question,
         )
 
     def votes(self, certificate: Certificate) -> tuple[int, ...]:

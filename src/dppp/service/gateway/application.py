@@ -40,6 +40,7 @@ from dppp.errors import (
 )
 from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.cards import CARD_KINDS
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -57,6 +58,7 @@ from dppp.service.gateway.queriers import Querier
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,
+    CardQuestion,
     Examples,
     Health,
     Labels,
@@ -186,6 +188,18 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
     async def terms(_: Annotated[Querier, Depends(known)]) -> Response:
         """The task as it is hashed, with the keys to seal rows to: compare its id."""
         return Response(encode(desk.runner.task), media_type="application/octet-stream")
+
+    @app.get(
+        "/api/card",
+        responses=_problems(401, 422, 503)
+        | {200: {"content": CARD_KINDS, "description": "In the form asked for."}},
+        response_class=Response,
+    )
+    async def card(
+        question: Annotated[CardQuestion, Query()], _: Annotated[Querier, Depends(known)]
+    ) -> Response:
+        """What is promised, to whom and at what price: a page, or a registry's entry."""
+        return await desk.card(question.form)
 
     @app.get("/api/budget", responses=_problems(401, 503))
     async def budget(querier: Annotated[Querier, Depends(known)]) -> BudgetState:

@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
 from dppp.hashing import HASH_BYTES
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.protocol.events import Stage
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.messages import SealedQueries, require_query_ids
@@ -21,6 +22,7 @@ from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
 from dppp.service.batches.hub import BatchEvent, HubEvent
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.gateway.cards import answer_card
 from dppp.service.gateway.event_stream import stream_events
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -39,6 +41,7 @@ from dppp.service.gateway.schemas import (
     NewBatch,
     PlannedNoise,
     PlanQuestion,
+    QuestionTerms,
     RecentBatch,
     Rights,
     SomeQueries,
@@ -101,6 +104,11 @@ class QuerierDesk:
             yours=await self.jobs.charged(querier.name),
             left_to_you=max(0, await self.jobs.left(querier.name)),
         )
+
+    async def card(self, form: str) -> Response:
+        """The privacy card, with what was charged so far."""
+        charged = await self.jobs.charged()
+        return await asyncio.to_thread(answer_card, self.runner.task, charged, form)
 
     def rights(self, querier: Querier) -> Rights:
         """What this querier's token may do."""
@@ -213,14 +221,22 @@ class QuerierDesk:
 
 def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
     """With the noise of all teachers: where some dropped out there is less of it."""
-    names = task.class_names
+    names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
+    error = None
+    if question.kind == "number":
+        error = question.standard_error(noise.variance, sum(task.votes))
     return [
         Label(
             label=None if each.label is None else names[each.label],
+            labels=None if each.labels is None else [names[place] for place in each.labels],
+            value=each.value,
+            standard_error=error if each.value is not None else None,
             counts=list(each.counts),
             flagged=each.is_flagged,
-            lead_by_noise=chance_of_lead(noise, lead_of(each.counts)),
+            lead_by_noise=chance_of_lead(noise, lead_of(each.counts))
+            if question.kind == "choice"
+            else None,
         )
         for each in answers
     ]
@@ -270,6 +286,9 @@ def describe_task(task: Task) -> TaskTerms:
     return TaskTerms(
         name=task.name,
         task_id=task.task_id.hex(),
+        question=QuestionTerms(
+            **asdict(task.question), description=task.question.describe(task.class_names)
+        ),
         classes=list(task.class_names),
         features=list(task.features),
         columns=[
@@ -305,7 +324,7 @@ def epsilon_spent(task: Task, charged: int) -> float:
     """The ε that `charged` queries of a task cost at its δ."""
     if charged == 0:
         return 0.0
-    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    spending = task.promise.spending(task.noise, min(charged, task.queries))
     return min(task.epsilon, account([spending], task.delta))
 
 

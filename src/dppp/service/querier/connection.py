@@ -49,11 +49,18 @@ _MOST_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """The label of one row, None for an abstention, and the noisy counts that it comes from."""
+    """The answer to one row, and the noisy counts that it comes from.
+
+    `label` is None for an abstention, and where the question is of labels or of a number; then
+    `labels` or `value` is there.
+    """
 
     label: str | None
     counts: tuple[int, ...]
     is_flagged: bool = False
+    labels: tuple[str, ...] | None = None
+    value: float | None = None
+    standard_error: float | None = field(default=None, compare=False)
     lead_by_noise: float | None = field(default=None, compare=False)
     """As the gateway says it (schemas.Label); receipts have the counts, and say nothing of it."""
 
@@ -150,6 +157,9 @@ class GatewayConnection:
                 label=each.label,
                 counts=tuple(each.counts),
                 is_flagged=each.flagged,
+                labels=None if each.labels is None else tuple(each.labels),
+                value=each.value,
+                standard_error=each.standard_error,
                 lead_by_noise=each.lead_by_noise,
             )
             for each in found.labels

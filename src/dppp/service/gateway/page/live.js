@@ -4,7 +4,7 @@ import { askBudget, lastBudget } from "./budget.js";
 import { byId, setData, setText } from "./dom.js";
 import { drawBudget } from "./budget_view.js";
 import { drawFlights, hasOpenFlight } from "./flights_view.js";
-import { gatewayNow, get } from "./gateway.js";
+import { download, gatewayNow, get } from "./gateway.js";
 import { LiveState } from "./live_state.js";
 import { paintSoon } from "./paint.js";
 import { drawReleases } from "./releases_view.js";
@@ -27,6 +27,7 @@ export function startLive(task) {
     drawReleases(task.classes, known.batches);
     setData(byId("connection"), "events", String(state.events));
   };
+  byId("privacy-card").onclick = () => download("/api/card", "privacy-card.html");
   const refresh = atMostEvery(1000, async () => {
     await refreshAll(state, known);
     paintSoon(draw);

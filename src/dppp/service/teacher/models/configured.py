@@ -1,7 +1,8 @@
 """The models that a teacher's configuration names: one for each vote that the task gives it."""
 
 from dppp.errors import InputError
-from dppp.learning.models import as_predict
+from dppp.learning.question_models import as_answering
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict
 from dppp.service.ceremony.federation_file import read_federation, read_hash
@@ -31,27 +32,31 @@ def load_models(
     if isinstance(config.model, FolderModel):
         return load_folder(config.model.path, task, index)
     _require_one_vote(task, index)
-    return (load_model(config.model, task.class_names, allow_pickle=allow_pickle),)
+    return (load_model(config.model, task.class_names, task.question, allow_pickle=allow_pickle),)
 
 
 def load_model(
-    model: SingleModel, class_names: tuple[str, ...], *, allow_pickle: bool = False
+    model: SingleModel,
+    names: tuple[str, ...],
+    question: Question = CHOICE,
+    *,
+    allow_pickle: bool = False,
 ) -> Predict:
-    """One model, ready to vote on the task's classes."""
+    """One model, ready to vote on the task's classes or labels, or to give its number."""
     match model:
         case SkopsModel():
-            return as_predict(load_skops(model.path, model.trusted_types), class_names)
+            return as_answering(load_skops(model.path, model.trusted_types), names, question)
         case OnnxModel():
-            return load_onnx(model.path, class_names)
+            return load_onnx(model.path, names, question)
         case TorchModel():
             module = load_torch(model.path, model.class_name, model.arguments)
-            return as_predict(module, class_names)
+            return as_answering(module, names, question)
         case CallableModel():
-            return as_predict(load_callable(model.import_name), class_names)
+            return as_answering(load_callable(model.import_name), names, question)
         case HttpModel():
-            return as_predict(load_http(model.url, model.timeout_seconds), class_names)
+            return as_answering(load_http(model.url, model.timeout_seconds), names, question)
         case PickleModel():
-            return as_predict(load_pickle(model.path, allow_pickle=allow_pickle), class_names)
+            return as_answering(load_pickle(model.path, allow_pickle=allow_pickle), names, question)
 
 
 def task_of(config: TeacherConfig) -> tuple[Task, int]:

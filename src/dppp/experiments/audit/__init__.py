@@ -1,0 +1,1 @@
+"""Audits: attacks and counts that try to refute what a certificate says (`dppp audit`)."""
