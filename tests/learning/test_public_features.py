@@ -99,13 +99,14 @@ def test_any_transformer_may_say_how_records_are_compared():
     student = StudentClassifier(
         ask, labels=6, classes=["high", "low"], features=transformer, random_state=0
     ).fit(mixed_table())
+    assert student.features_ is not None
     assert student.features_.n_components_ == 1
     assert not hasattr(transformer, "components_")
 
 
 @pytest.mark.parametrize("features", ["made up", 3])
 def test_unknown_features_are_refused_before_anything_is_asked(features):
-    asked = []
+    asked: list[object] = []
     student = StudentClassifier(asked.append, classes=["a", "b"], labels=2, features=features)
     with pytest.raises(InputError, match="features"):
         student.fit(mixed_table())

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -39,8 +40,9 @@ def test_the_root_of_the_printed_quadratic_solves_another_equation():
     """With c₁ and c₂ as printed: ε = c₁/√N - c₂/N, where formula (7) has a plus."""
     histogram = Histogram(dimension=10)
     tosses = printed_quadratic_tosses(0.01, 1e-5, histogram)
+    assert tosses is not None
     first = 2 * math.sqrt(2) * math.sqrt(2 * math.log(1.25e5))
-    second = (formula_epsilon(1, 1e-5, histogram) - first) * 1
+    second = formula_epsilon(1, 1e-5, histogram) - first
     assert first / math.sqrt(tosses) - second / tosses == pytest.approx(0.01, rel=1e-5)
     assert formula_epsilon(tosses, 1e-5, histogram) > 0.0105
 
@@ -68,7 +70,7 @@ def test_for_whole_votes_the_exact_delta_is_that_of_the_certificates(dimension, 
 
 def test_for_votes_of_several_steps_the_exact_delta_is_the_sum_over_all_pairs():
     tosses, steps, epsilon = 60, 3, 0.7
-    masses = binom.pmf(range(-steps, tosses + steps + 1), tosses, 0.5)
+    masses = np.asarray(binom.pmf(range(-steps, tosses + steps + 1), tosses, 0.5))
     here = range(steps, steps + tosses + 1)
     one = sum(max(0, masses[x] - math.exp(epsilon) * masses[x + steps]) for x in here)
     two = sum(

@@ -46,6 +46,7 @@ def test_what_others_were_not_found_to_publish_is_not_compared(prices):
 
 def test_one_more_answer_would_pass_the_published_epsilon():
     setting = PUBLISHED[0]
+    assert setting.published_epsilon is not None
     noise = Skellam(share_variance=setting.answer_sigma**2)
     most = most_answers(setting, setting.published_epsilon)
     for queries, is_kept in ((most, True), (most + 1, False)):

@@ -11,6 +11,7 @@ query is answered if the largest count plus N(0, σ₁²) reaches the threshold,
 of the counts plus N(0, σ₂²) each.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -142,7 +143,7 @@ def _needed_sigma(given: PublishedPate, epsilon: float) -> float:
         dropouts=0,
         queries=given.asked,
     )
-    return float(certificate.noise.variance) ** 0.5
+    return math.sqrt(certificate.noise.variance)
 
 
 def _noise(sigma: float) -> Skellam:

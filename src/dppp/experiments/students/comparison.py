@@ -9,7 +9,7 @@ writes students.csv and prints the table of docs/evidence.md; names of datasets 
 import functools
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from dppp.randomness import expand_key
 DELTA = 1e-5
 EPSILONS = (1.0, 8.0)
 SEEDS = (1, 2, 3, 4, 5)
-DATASETS = {
+DATASETS: dict[str, Callable[[], PublicData]] = {
     "nsl-kdd-20": nsl_kdd_data,
     "raw": functools.partial(nsl_kdd_data, has_logarithms=False),
     "mnist": mnist_data,
