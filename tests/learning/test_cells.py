@@ -27,7 +27,21 @@ def table(folder: Path, text: str) -> CsvTable:
         ("1,5", True, 1.5),
         ("-10,25", True, -10.25),
         ("1,5", False, None),
-        ("1.234,5", True, None),
+        ("1.234,5", True, 1234.5),
+        ("1.234.567", True, 1234567.0),
+        ("1.234", True, 1.234),
+        ("1,234", True, 1.234),
+        ("1,234", False, 1234.0),
+        ("-12,345,678.5", False, -12345678.5),
+        ("1,23", False, None),
+        ("12,34,567", False, None),
+        ("1 234 567,5", True, 1234567.5),
+        ("1\u202f234", False, 1234.0),
+        ("12'345.5", False, 12345.5),
+        ("12 34", False, None),
+        ("12.5%", False, 12.5),
+        ("12,5 %", True, 12.5),
+        ("%", False, None),
         ("1_000", False, None),
         ("abc", False, None),
         ("inf", False, math.inf),
@@ -55,6 +69,41 @@ def test_columns_are_understood_by_their_cells(tmp_path: Path) -> None:
     assert all(each.column.type.may_be_missing for each in found)
     assert [each.cells[-1] for each in found] == [None] * 5
     assert found[4].note == "the column 'e' is empty"
+
+
+def test_amounts_with_a_currency_are_text_and_that_is_said(tmp_path: Path) -> None:
+    lines = [
+        f'"$ {1000 + place:,}",P-{place % 9},{place} kg,2024-01-0{place % 9 + 1}'
+        for place in range(40)
+    ]
+    found = understand(
+        table(tmp_path, "price,ward,weight,day\n" + "\n".join(lines)),
+        ["price", "ward", "weight", "day"],
+    )
+    assert all(each.column.type.kind != NUMBER for each in found)
+    price, ward, weight, day = (each.note for each in found)
+    assert price is not None
+    assert "look like numbers with '$'" in price
+    assert weight is not None
+    assert "'kg'" in weight
+    assert (ward, day) == (None, None)
+
+
+def test_commas_that_may_set_thousands_apart_are_decimal_and_that_is_said(tmp_path: Path) -> None:
+    read = table(tmp_path, "a;b\n1,234;1,5\n12;2,345\n")
+    a, b = understand(read, ["a", "b"])
+    assert (a.cells, b.cells) == ((1.234, 12.0), (1.5, 2.345))
+    assert a.note is not None
+    assert "commas are decimal: '1,234' is 1.234" in a.note
+    assert b.note is None
+
+
+def test_texts_that_are_all_different_look_like_an_identifier(tmp_path: Path) -> None:
+    lines = [f"{place * 7919 % 65536:04x}-x,two words {place}" for place in range(60)]
+    name, words = understand(table(tmp_path, "a,b\n" + "\n".join(lines)), ["a", "b"])
+    assert name.note is not None
+    assert "looks like an identifier" in name.note
+    assert words.note is None
 
 
 def test_a_column_that_is_nearly_of_numbers_is_text_and_that_is_said(tmp_path: Path) -> None:

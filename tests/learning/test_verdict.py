@@ -200,13 +200,48 @@ def test_more_votes_are_tried_with_models_that_were_trained_for_it() -> None:
     )
     (votes,) = (each for each in advice if (each.asker, each.change) == ("an outsider", "votes"))
     assert votes.value == 10
-    assert asked == [2, 10, 20]
+    assert asked == [2, 10]
+
+
+def test_more_votes_are_tried_until_one_is_worse_than_those_before() -> None:
+    held_out, certificate = seen(own=0.99), promised()
+    asked: list[int] = []
+
+    def retrain(votes: int) -> HeldOut:
+        asked.append(votes)
+        return seen(votes=votes, skill=0.9 if votes < 20 else 0.4, own=0.99)
+
+    advice = advise(
+        judge(held_out, certificate),
+        held_out,
+        certificate,
+        votes=(1, 2, 5, 20, 50),
+        retrain=retrain,
+    )
     to_a_teacher = next(
         each for each in advice if (each.asker, each.change) == ("a teacher", "votes")
     )
     assert (to_a_teacher.value, to_a_teacher.last_tried) == (None, 20)
-    assert to_a_teacher.best_tried == 10
+    assert to_a_teacher.best_tried == 5
+    assert asked == [2, 5, 20]
     assert "at best" in to_a_teacher.text
+
+
+def test_no_model_is_trained_for_votes_that_have_no_noise_to_outvote() -> None:
+    """Hundreds of models were, for minutes, where the votes are worse even without noise."""
+    held_out, certificate = seen(votes=10, own=1.0), promised()
+
+    def retrain(votes: int) -> HeldOut:
+        raise AssertionError(f"trained for {votes} votes")
+
+    verdict = judge(held_out, certificate)
+    assert verdict.worth_it
+    assert not verdict.worth_it_to_a_teacher
+    advice = advise(verdict, held_out, certificate, votes=(10, 20), retrain=retrain)
+    (votes,) = (each for each in advice if each.change == "votes")
+    assert votes.value is None
+    assert votes.accuracy_expected == verdict.accuracy_plurality
+    assert "would hardly make it worth it" in votes.text
 
 
 def test_a_verdict_refuses_labels_that_do_not_fit() -> None:

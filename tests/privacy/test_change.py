@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,7 +166,7 @@ def test_tasks_of_different_questions_compose() -> None:
 )
 @pytest.mark.parametrize("queries", [1, 50])
 def test_calibration_is_within_the_promise_and_hardly_more_than_it_needs(
-    given: dict[str, int], queries: int
+    given: dict[str, Any], queries: int
 ) -> None:
     found = calibrate("skellam", epsilon=1, delta=1e-5, teachers=20, queries=queries, **given)
     assert found.certified
@@ -210,7 +211,7 @@ def test_labels_and_numbers_have_no_calibration_of_the_paper() -> None:
 )
 def test_a_question_that_cannot_be_is_refused(given: dict[str, int]) -> None:
     with pytest.raises(InputError):
-        change_of(**given)  # type: ignore[arg-type]
+        change_of(**given)
     with pytest.raises(InputError):
         Change(moved=2, shift=2)
 

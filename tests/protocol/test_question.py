@@ -24,12 +24,15 @@ from dppp.protocol.wire import decode, encode
 LABELS = Question.of_labels(most_labels=2, share=0.4)
 DOSE = Question.of_number(low=-10, high=30, levels=40)
 NAMES = {"labels": list("abcd"), "number": ["dose"], "choice": list("abcd")}
-NUMBERS = {"choice": {"classes": 4}, "labels": {"classes": 4, "max_labels": 2}}
+NUMBERS: dict[str, dict[str, Any]] = {
+    "choice": {"classes": 4},
+    "labels": {"classes": 4, "max_labels": 2},
+}
 ROWS = np.zeros((3, 1))
 
 
 def parties_for(question: Question, models: Any, *, cryptosystem: str = "masks") -> Parties:
-    given = NUMBERS.get(question.kind, {"levels": question.levels})
+    given: dict[str, Any] = NUMBERS.get(question.kind, {"levels": question.levels})
     certificate = calibrate(
         "skellam", epsilon=8, delta=1e-5, teachers=4, queries=10, dropouts=1, **given
     )

@@ -80,6 +80,14 @@ def query(
             "--fresh", help="Ask again about rows that have labels already; this costs budget."
         ),
     ] = False,
+    insist: Annotated[
+        bool,
+        typer.Option(
+            "--insist",
+            help="Ask even while too few teachers are online for a release. What is aborted then "
+            "stays charged.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Get labels, or numbers, for the rows of a file, which only the teachers can read.
@@ -111,7 +119,7 @@ def query(
         if keep.task_id is None:
             _say_unknown_keys()
         own = _own_rows(task, table, row_secrets)
-        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh)
+        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh, insist=insist)
         unsigned = len(labelled) - sum(is_signed)
         if fresh:
             _require_all_signed(unsigned)
@@ -224,6 +232,7 @@ def _ask(
     keep: _Keep,
     *,
     is_fresh: bool,
+    insist: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
     from dppp.service.querier.asking import ask_in_parts  # noqa: PLC0415
@@ -244,6 +253,7 @@ def _ask(
                 own,
                 plan,
                 is_fresh=is_fresh,
+                insist=insist,
                 with_transcripts=keep.transcripts is not None,
                 report=lambda done, words: bars.update(bar, completed=done, description=words),
             ),

@@ -18,6 +18,7 @@ import numpy as np
 from dppp.errors import InputError, UncertifiedError
 from dppp.learning.planning import best_noise
 from dppp.learning.verdict import (
+    LEAST_GAIN,
     OUTSIDER,
     TEACHER,
     Comparison,
@@ -25,6 +26,7 @@ from dppp.learning.verdict import (
     Verdict,
     compare,
     locally_private,
+    plurality,
 )
 from dppp.learning.win_probability import chances_of_label
 from dppp.privacy.certificate import Certificate, Promise
@@ -57,7 +59,7 @@ class Advice:
     best_tried: float
     """That value; the one that gains the most if none is enough."""
     accuracy_expected: float
-    """With the best one tried."""
+    """With the best one tried; where no number of votes was worth trying, without noise."""
     accuracy_without: float
     """What the asker has without the federation, under the same numbers."""
 
@@ -67,6 +69,11 @@ class Advice:
         figures = (
             f"{100 * self.accuracy_expected:.1f} % against {100 * self.accuracy_without:.1f} %"
         )
+        if self.value is None and self.last_tried == self.now:
+            return (
+                f"To {self.asker} more votes would hardly make it worth it: even without noise the "
+                f"votes are not clearly better ({figures})."
+            )
         if self.value is None:
             what = "ε" if self.change == "epsilon" else f"number of {self.change}"
             return (
@@ -178,13 +185,39 @@ def _more_teachers(asker: str, now: _Setting) -> Advice | None:
 
 
 def _more_votes(asker: str, now: _Setting, votes: Sequence[int], retrain: Retrain) -> Advice | None:
-    """One after the other: more votes help until their models know too little."""
+    """One after the other: more votes help until their models know too little.
+
+    Each step trains all models anew, so none is tried that cannot be expected to be enough, and
+    none after the first that is worse than those before.
+    """
+    present = now.compare(asker)
+    silent = float(plurality(now.held_out).mean())
+    if silent < present.accuracy + LEAST_GAIN:
+        return _nothing_to_outvote(asker, votes[0], present, silent)
     tried: dict[float, Comparison] = {}
+    best = present.gain
     for count in votes[1:]:
-        tried[count] = replace(now, held_out=retrain(count)).compare(asker)
-        if tried[count].is_worth_it:
+        found = tried[count] = replace(now, held_out=retrain(count)).compare(asker)
+        if found.is_worth_it:
             return _advice(asker, "votes", votes[0], tried, count)
+        if found.gain + found.error < best:
+            break
+        best = max(best, found.gain)
     return _advice(asker, "votes", votes[0], tried, None)
+
+
+def _nothing_to_outvote(asker: str, votes: int, present: Comparison, silent: float) -> Advice:
+    """More votes outvote noise, and their models know less: without noise there is no more."""
+    return Advice(
+        asker=asker,
+        change="votes",
+        now=votes,
+        value=None,
+        last_tried=votes,
+        best_tried=votes,
+        accuracy_expected=silent,
+        accuracy_without=present.accuracy,
+    )
 
 
 def _first_enough(

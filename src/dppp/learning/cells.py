@@ -5,7 +5,7 @@ Used by whoever reads tables. What is missing is empty, or written as statistics
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dppp.errors import InputError
@@ -36,6 +36,13 @@ _LARGEST = 1e100
 """Beyond it, squares and their sums are no longer numbers."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+"""1,234,567.8: thousands set apart by commas."""
+_GROUPED_BY_POINTS = re.compile(r"[+-]?\d{1,3}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,})")
+"""1.234,5 or 1.234.567: where commas are decimal. 1.234 alone is what it is to a computer."""
+_GROUPED_BY_SPACES = re.compile(r"[+-]?\d{1,3}(?:[ '\u00a0\u202f\u2019]\d{3})+(?:[.,]\d+)?")
+_BESIDE_NUMBER = re.compile(r"(\D{0,4}?)([+-]?\d[\d.,]*)(\D{0,4})")
+"""A currency or a unit before or after something that may be a number."""
 
 
 def is_missing(cell: str) -> bool:
@@ -46,8 +53,16 @@ def is_missing(cell: str) -> bool:
 def number_in(cell: str, *, has_decimal_commas: bool) -> float | None:
     """The number that is written in a cell; None if it is something else."""
     text = cell.strip()
+    if text.endswith("%"):
+        text = text[:-1].rstrip()
+    if _GROUPED_BY_SPACES.fullmatch(text):
+        text = re.sub(r"[ '\u00a0\u202f\u2019]", "", text)
+    if has_decimal_commas and _GROUPED_BY_POINTS.fullmatch(text):
+        text = text.replace(".", "")
     if has_decimal_commas and _DECIMAL_COMMA.fullmatch(text):
         text = text.replace(",", ".")
+    elif _GROUPED.fullmatch(text):
+        text = text.replace(",", "")
     if "_" in text:  # a number to Python, and to nobody else
         return None
     try:
@@ -99,6 +114,13 @@ def _understand(table: CsvTable, name: str) -> ReadColumn | str:
     note = None
     if texts and all(number is None for number in numbers):
         note = f"the column {name!r} is empty"
+    elif table.has_decimal_commas and _may_be_thousands(texts):
+        shown = next(text.strip() for text in texts if "," in text)
+        note = (
+            f"in the column {name!r} commas are decimal: {shown!r} is "
+            f"{number_in(shown, has_decimal_commas=True):g}; if they set thousands apart, take "
+            "them out"
+        )
     elif _is_counter(numbers):
         note = f"the column {name!r} looks like an identifier; if it is, leave it out: --drop"
     of_numbers = ColumnType(kind=NUMBER, may_be_missing=has_missing)
@@ -119,6 +141,13 @@ def _of_texts(
             f"numbers, the first is {texts[first].strip()[:40]!r} in line "
             f"{table.line_numbers[first]}"
         )
+    elif (beside := _unit_of(cell for cell in cells if cell is not None)) is not None:
+        note = (
+            f"the column {name!r} is read as text: its cells look like numbers with {beside!r} "
+            "beside them; take that out if they are"
+        )
+    elif _is_name(values, present):
+        note = f"the column {name!r} looks like an identifier; if it is, leave it out: --drop"
     is_category = len(values) <= _MOST_GUESSED_VALUES and all(
         len(value) <= LONGEST_VALUE and value.isprintable() for value in values
     )
@@ -134,6 +163,32 @@ def _of_texts(
         cells=cells,
         note=note,
     )
+
+
+def _unit_of(cells: Iterable[str]) -> str | None:
+    """What stands beside every number of a column, the same in all cells; None if that is not so.
+
+    Cells whose parts are divided by signs, such as dates, are not numbers beside something.
+    """
+    found = [_BESIDE_NUMBER.fullmatch(cell) for cell in cells]
+    beside = {(each[1].strip(), each[3].strip()) for each in found if each is not None}
+    if None in found or len(beside) != 1:
+        return None
+    ((before, after),) = beside
+    if any(sign.isalpha() or sign == "-" for sign in before):  # a name: ward 7, P-0012
+        return None
+    return " ".join(filter(None, (before, after))) or None
+
+
+def _is_name(values: Sequence[str], present: int) -> bool:
+    """Whether texts without a space are all different: most likely a record's name."""
+    return len(values) == present >= 20 and not any(" " in value for value in values)
+
+
+def _may_be_thousands(texts: Sequence[str]) -> bool:
+    """Whether every comma stands before exactly three digits and one may divide thousands."""
+    commas = [text.strip() for text in texts if "," in text]
+    return bool(commas) and all(_GROUPED.fullmatch(text) for text in commas)
 
 
 def _is_counter(numbers: Sequence[float | None]) -> bool:

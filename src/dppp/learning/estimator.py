@@ -25,6 +25,7 @@ from dppp.learning.choosing_votes import choose_votes
 from dppp.learning.default_model import default_model
 from dppp.learning.display import budget_html
 from dppp.learning.judging import Training, warn_if_not_worth_it
+from dppp.learning.one_thread import one_thread
 from dppp.learning.parameters import require_parameters
 from dppp.learning.paying import choose_payable, require_payable, share_right
 from dppp.learning.shards import require_unfitted
@@ -66,7 +67,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         "teacher", all that a teacher has, which leaves it one vote.
     abstain_below : a whole number; answer None where the largest noisy count is below this.
     random_state : governs the split and the models; noise only when cryptography is False.
-    n_jobs : processes for training.
+    n_jobs : processes for training, each on one thread.
 
     Attributes
     ----------
@@ -275,6 +276,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         return np.asarray(self.classes_[np.array(chosen, dtype=np.int64)])
 
+    @one_thread
     def score(
         self,
         X: Any,  # noqa: N803
@@ -354,8 +356,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return budget_html(self, spent, simulated) + str(estimator_html_repr(self))
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> tuple[()]:  # noqa: ARG002
-        # scikit-learn would look at every attribute, and `verdict_` is worked out at a look.
-        return ()
+        return ()  # scikit-learn would look at all, and `verdict_` is worked out at a look
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
         text = str(super().__repr__(N_CHAR_MAX))
@@ -456,6 +457,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         return draw
 
+    @one_thread
     def _ask(self, X: Any) -> Sequence[Release]:  # noqa: N803
         check_is_fitted(self)
         rows = read_rows(self, X, self._table)

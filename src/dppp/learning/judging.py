@@ -18,6 +18,7 @@ from dppp.learning.advice import Retrain, advise
 from dppp.learning.clear_votes import Origin, look, look_back
 from dppp.learning.frames import take
 from dppp.learning.models import as_predict
+from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import NoVote
 from dppp.learning.tables import Table
 from dppp.learning.teachers_records import TeachersRecords
@@ -58,6 +59,7 @@ class Training:
         ask = self.table.predict_by
         return [[ask(model, self.classes) for model in voting] for voting in models]
 
+    @one_thread
     def require_voters(self, models: Sequence[Sequence[Any]]) -> None:
         """Refuse a model that cannot answer its own training records with classes of the task."""
         records = self.records

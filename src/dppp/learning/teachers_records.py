@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from dppp.hashing import hash_parts
+from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import make_shards, shard_of, train_model, train_shard
 
 
@@ -46,6 +47,7 @@ class TeachersRecords:
         """Records of each teacher."""
         return tuple(np.bincount(self.owners, minlength=len(self.seeds)).tolist())
 
+    @one_thread
     def train_alone(self) -> tuple[Any, ...]:
         """A model of all records of each teacher: what it has without the others."""
         return tuple(
@@ -60,6 +62,7 @@ class TeachersRecords:
             )
         )
 
+    @one_thread
     def train_votes(self, votes: Sequence[int], alone: Sequence[Any]) -> Voting:
         """A model for each vote; one vote is that of the model of all records."""
         places = np.zeros_like(self.owners)

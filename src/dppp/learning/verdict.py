@@ -36,7 +36,7 @@ OUTSIDER, TEACHER = "an outsider", "a teacher"
 _CLEAR = 2.0
 """A difference of this many standard errors is told from chance (about 95 %)."""
 
-_LEAST_GAIN = 0.005
+LEAST_GAIN = 0.005
 """One more right answer in two hundred: less is not worth a federation, however sure it is."""
 
 _MOST_ROWS_NEEDED = 1_000_000
@@ -106,7 +106,7 @@ class Comparison:
     @property
     def is_worth_it(self) -> bool:
         """Better by more than the sample leaves open, and by enough to notice."""
-        return self.is_clear and self.gain >= _LEAST_GAIN
+        return self.is_clear and self.gain >= LEAST_GAIN
 
     @property
     def rows_needed(self) -> int | None:

@@ -17,9 +17,9 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
 
 from dppp.errors import InputError, UncertifiedError
 from dppp.privacy.change import ONE_OF_CLASSES, Change
@@ -33,6 +33,9 @@ from dppp.privacy.divergence import (
 from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats
 from dppp.whole_numbers import keep_whole
+
+if TYPE_CHECKING:  # 50 MB with what it brings, and most processes only read certificates
+    from dp_accounting.pld import pld_pmf
 
 _STEPS_PER_DEVIATION = 96
 """Grid steps in a standard deviation of one count's loss."""
@@ -90,8 +93,10 @@ class _Losses:
         mean = float(np.dot(self.masses, self.losses))
         return float(np.dot(self.masses, (self.losses - mean) ** 2))
 
-    def on_grid(self, step: float) -> pld_pmf.DensePLDPmf:
+    def on_grid(self, step: float) -> "pld_pmf.DensePLDPmf":
         """Equation A1 for every atom."""
+        from dp_accounting.pld import pld_pmf  # noqa: PLC0415
+
         below = np.floor(self.losses / step).astype(np.int64)
         rest = self.losses - below * step
         up = self.masses * np.clip(np.expm1(-rest) / math.expm1(-step), 0.0, 1.0)

@@ -167,6 +167,8 @@ class Task:
     question: Question = CHOICE
     column_types: tuple[ColumnType, ...] = ()
     """What each feature is; none where all are numbers that are always there."""
+    succeeds: bytes | None = None
+    """The task that this one takes the place of, on the rest of what was reserved for it."""
     task_id: TaskId = field(init=False, repr=False, compare=False)
     """The hash of all terms. Every message is held to it, so it is worked out once."""
     columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)
@@ -303,6 +305,7 @@ def agree(
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
     unit: str | None = None,
+    succeeds: bytes | None = None,
     question: Question = CHOICE,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
@@ -356,6 +359,7 @@ def agree(
         plaintext_bits=0 if public is None else public.plaintext_bits,
         masks=_mask_terms(certificate, bound, counts, epoch_seconds) if public is None else None,
         unit=unit or ("teacher" if most_votes == 1 else "record"),
+        succeeds=succeeds,
         question=question,
     )
     if public is not None:
@@ -426,6 +430,8 @@ def _check(task: Task) -> None:
         raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    if task.succeeds is not None and len(task.succeeds) != HASH_BYTES:
+        raise TaskError("the id of the task that is succeeded has 32 bytes")
     require_unit(task.unit, task.votes)
     if task.masks is None:
         _check_key(task)

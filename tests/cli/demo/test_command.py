@@ -120,11 +120,44 @@ def test_there_is_a_picture(told: Told) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_demo_says_what_the_hospitals_have_without_it_and_whether_it_is_worth_it(
+    told: Told,
+) -> None:
+    verdict, average = told.found["verdict"], told.found["accuracy_on_average"]
+    assert verdict["accuracy_expected"] == pytest.approx(average["private"])
+    assert verdict["accuracy_single"] == pytest.approx(average["single_mean"])
+    assert verdict["worth_it"] is True
+    assert verdict["accuracy_majority"] < verdict["accuracy_expected"]
+
+
+def test_a_larger_table_is_worth_it_at_epsilon_one_by_several_votes(told: Told) -> None:
+    alike = told.found["banks"]["alike"]
+    assert alike["worth_it"] is True
+    assert alike["accuracy_one_vote"] < alike["accuracy_majority"] < alike["accuracy_expected"]
+    assert len(alike["votes"]) == 20
+    assert min(alike["votes"]) > 1
+    # A hundred answers have a standard deviation of 3 points.
+    assert alike["accuracy_private"] == pytest.approx(alike["accuracy_expected"], abs=0.2)
+
+
+def test_banks_that_see_a_part_of_the_world_gain_by_company_and_the_worst_most(
+    told: Told,
+) -> None:
+    apart = told.found["banks"]["apart"]
+    assert apart["worth_it"] is True
+    assert apart["worth_it_to_a_teacher"] is True
+    assert apart["accuracy_expected"] > apart["accuracy_single"] + 0.03
+    assert apart["accuracy_expected"] > apart["accuracy_single_worst"] + 0.12
+    picture = Path(told.found["banks"]["picture"])
+    assert picture.parent == told.folder
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_quick_demo_tells_the_whole_story_and_clears_away_the_one_before(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for stale in ("demo-3.transcript", "demo.png", "demo.ledger"):
+    for stale in ("demo-3.transcript", "demo.png", "demo-banks.png", "demo.ledger"):
         (tmp_path / stale).write_text("of an earlier demo")
     result = run_dppp(f"demo --quick --out {tmp_path}")
     assert result.returncode == 0, result.stderr
@@ -143,7 +176,7 @@ def test_the_quick_demo_tells_the_whole_story_and_clears_away_the_one_before(
     assert (verified["ballots"], verified["teachers"]) == (19, 20)
     left = {path.name for path in tmp_path.iterdir()}
     assert left >= {"demo-1.transcript", "demo.ledger"}
-    assert not left & {"demo-3.transcript", "demo.png"}
+    assert not left & {"demo-3.transcript", "demo.png", "demo-banks.png"}
 
 
 @pytest.mark.parametrize("is_active", [True, False])

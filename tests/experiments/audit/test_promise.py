@@ -4,6 +4,7 @@ All draws are seeded, so each test gives the same numbers in every run.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -186,7 +187,7 @@ def test_a_trade_off_is_drawn(tmp_path) -> None:
 
 @pytest.mark.parametrize("question", [{"classes": 6, "max_labels": 2}, {"levels": 20}])
 def test_labels_and_numbers_are_attacked_by_what_a_vote_can_do_to_them(
-    question: dict[str, int],
+    question: dict[str, Any],
 ) -> None:
     certificate = calibrate("skellam", epsilon=2, delta=1e-2, teachers=20, queries=2, **question)
     found = audit_promise(certificate, trials=300_000)

@@ -1,6 +1,7 @@
 """`dppp demo`: the whole story on one machine, with real cryptography, in under a minute.
 
-What is computed is in learning/examples/, what is said in log.py and what is drawn in plot.py.
+What is computed is in learning/examples/, what is said in log.py and what is drawn in plot.py; of
+the banks of the last two acts both are in banks.py.
 Heavy imports are inside the functions.
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dppp.federation import Parties
     from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
     from dppp.learning.examples.hospitals import Accuracies, Hospitals
+    from dppp.learning.verdict import Verdict
     from dppp.privacy.certificate import Certificate
     from dppp.privacy.ledger.ledger import Ledger
     from dppp.privacy.ledger.summary import Summary
@@ -60,6 +62,7 @@ class _Story:
     transcripts: tuple[Path, ...]
     accuracies: "Accuracies"
     on_average: "Accuracies"
+    verdict: "Verdict"
     refusals: tuple[str, ...]
     ledger: Path
     summary: "Summary"
@@ -68,7 +71,7 @@ class _Story:
 def demo(
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Six patients in one batch, and no picture.")
+        bool, typer.Option("--quick", help="Six patients in one batch; no banks, no picture.")
     ] = False,
     out: Annotated[
         Path, typer.Option(help="A folder for the ledger, transcripts and picture.")
@@ -103,8 +106,22 @@ def demo(
             story.accuracies, story.on_average, story.batches, story.certificate.promise, picture
         )
         console.print(f"Accuracy and spent budget are drawn in [bold]{escape(str(picture))}[/].")
-    log.tell_what_next(console, story.ledger, story.transcripts, _activation())
-    emit(_to_json(story, picture), as_json=as_json, show=lambda _: None)
+    acts = None if picture is None else _live_through_more(picture, console)
+    number = 8 if acts is None else 10
+    log.tell_what_next(console, story.ledger, story.transcripts, _activation(), number=number)
+    emit({**_to_json(story, picture), **(acts or {})}, as_json=as_json, show=lambda _: None)
+
+
+def _live_through_more(picture: Path, console: Console) -> dict[str, object]:
+    """Twenty banks, twice: what is said, drawn and to be printed as JSON."""
+    from dppp.cli.demo.banks import ask_twice, draw_banks  # noqa: PLC0415
+
+    acts = ask_twice(console)
+    path = picture.with_name("demo-banks.png")
+    draw_banks(acts, path)
+    console.print(f"Both are drawn in [bold]{escape(str(path))}[/].")
+    alike, apart = (each.to_json() for each in acts)
+    return {"banks": {"alike": alike, "apart": apart, "picture": str(path)}}
 
 
 def _activation() -> str | None:
@@ -126,6 +143,7 @@ def _to_json(story: _Story, picture: Path | None) -> dict[str, object]:
         "counts": [list(answer.counts) for answer in answers],
         "accuracy": story.accuracies.to_json(),
         "accuracy_on_average": story.on_average.to_json(),
+        "verdict": story.verdict.to_json(),
         "certificate": story.certificate.to_json(),
         "batches": [
             {
@@ -163,7 +181,8 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
     labels = [answer.label for batch in batches for answer in batch.answers]
     accuracies = opened.compare_in_this_run(hospitals, labels)
     on_average = opened.compare_on_average(hospitals, certificate.noise)
-    log.tell_accuracies(console, accuracies, on_average)
+    verdict = opened.judge_hospitals(hospitals, certificate)
+    log.tell_accuracies(console, accuracies, on_average, verdict)
     log.tell_ledger(console, summary, refusals)
     transcripts = _write_transcripts(batches, out)
     log.tell_verified(console, transcripts, _verify_all(transcripts))
@@ -174,6 +193,7 @@ def _live_through(settings: _Settings, out: Path, console: Console) -> _Story:
         transcripts=transcripts,
         accuracies=accuracies,
         on_average=on_average,
+        verdict=verdict,
         refusals=refusals,
         ledger=ledger_path,
         summary=summary,
@@ -301,7 +321,7 @@ def _verify_all(transcripts: Sequence[Path]) -> tuple[str, ...]:
 def _clear(out: Path) -> None:
     """Remove what an earlier demo left. A demo starts anew each time: nothing else should."""
     make_folder(out)
-    for pattern in ("demo.ledger*", "demo-*.transcript", "demo.png"):
+    for pattern in ("demo.ledger*", "demo-*.transcript", "demo.png", "demo-banks.png"):
         for leftover in out.glob(pattern):
             leftover.unlink()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dppp.federation import Parties
     from dppp.learning.examples.hospital_batches import AnsweredBatch, Failure
     from dppp.learning.examples.hospitals import Accuracies, Hospitals
+    from dppp.learning.verdict import Verdict
     from dppp.privacy.certificate import Certificate
     from dppp.privacy.ledger.summary import Summary
     from dppp.privacy.trust import Trust
@@ -165,7 +166,9 @@ def _votes_cast(
     return cast
 
 
-def tell_accuracies(console: Console, now: "Accuracies", on_average: "Accuracies") -> None:
+def tell_accuracies(
+    console: Console, now: "Accuracies", on_average: "Accuracies", verdict: "Verdict"
+) -> None:
     """Side by side, on the same patients; and on average, which one run cannot show."""
     console.rule("5  Was it worth it?")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -188,8 +191,13 @@ def tell_accuracies(console: Console, now: "Accuracies", on_average: "Accuracies
         f"One patient is {_percent(1 / now.patients)}, and the noise is new in every run: the "
         "average over all noise, on the right, tells more. One hospital alone is right from "
         f"{_percent(on_average.single_min)} to {_percent(on_average.single_max)} of the time; it "
-        "is the mean that is shown."
+        "is the mean that is shown.\n"
+        "Who has no records could always say the majority class: "
+        f"{_percent(verdict.accuracy_majority)}; or ask one hospital alone, which then adds all "
+        f"the noise of the same promise: {_percent(verdict.accuracy_local)}."
     )
+    for sentence in verdict.sentences:
+        console.print(sentence, markup=False)
 
 
 def tell_ledger(console: Console, summary: "Summary", refusals: Sequence[str]) -> None:
@@ -216,10 +224,15 @@ def tell_verified(console: Console, transcripts: Sequence[Path], checks: Sequenc
 
 
 def tell_what_next(
-    console: Console, ledger: Path, transcripts: Sequence[Path], activation: str | None
+    console: Console,
+    ledger: Path,
+    transcripts: Sequence[Path],
+    activation: str | None,
+    *,
+    number: int,
 ) -> None:
     """What to type next, on lines that are not cut, so that they can be copied."""
-    console.rule("8  Go on yourself")
+    console.rule(f"{number}  Go on yourself")
     commands = [
         ("make dppp known to this shell", activation),
         ("what hospital 1 reserved and answered, and what is left", f"dppp ledger show {ledger}"),

@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 
 from dppp.learning.examples.local_models import hold_out_and_deal, table_model
 from dppp.learning.shards import train_model
+from dppp.learning.verdict import HeldOut, Verdict, judge
 from dppp.learning.votes import count_votes
 from dppp.learning.win_probability import Race, accuracy_of, accuracy_without_noise
+from dppp.privacy.certificate import Certificate
 from dppp.privacy.noise import Noise
 
 
@@ -32,6 +34,8 @@ class Hospitals:
     """One model of everybody's records: what no law would allow."""
     patients: NDArray[np.float64]
     diagnoses: NDArray[np.int64]
+    majority: int
+    """The class that most of the dealt records are of."""
 
     def votes(self, asked: int) -> NDArray[np.int64]:
         """What the models say of the first patients, one row a patient, one column a hospital."""
@@ -52,6 +56,7 @@ def open_hospitals(count: int = 20, *, held_out: int = 114, seed: int = 0) -> Ho
         centralised=_train(data.data[everything], data.target[everything], seed),
         patients=data.data[patients],
         diagnoses=data.target[patients],
+        majority=int(np.bincount(data.target[everything]).argmax()),
     )
 
 
@@ -109,6 +114,19 @@ def expected_accuracy(hospitals: Hospitals, noise: Noise) -> float:
     """
     tally_noise = noise.of_teachers(len(hospitals.models))
     return accuracy_of(_races(hospitals, len(hospitals.patients)), tally_noise)
+
+
+def judge_hospitals(hospitals: Hospitals, certificate: Certificate) -> Verdict:
+    """Whether it is worth it, and to whom, from all patients held out."""
+    votes = hospitals.votes(len(hospitals.patients)).T
+    classes = np.arange(len(hospitals.class_names))
+    held_out = HeldOut(
+        votes=(votes[:, :, None] == classes).astype(np.int64),
+        labels=hospitals.diagnoses,
+        majority=hospitals.majority,
+        alone=(votes == hospitals.diagnoses).astype(np.float64),
+    )
+    return judge(held_out, certificate)
 
 
 def _races(hospitals: Hospitals, patients: int) -> tuple[Race, ...]:

@@ -89,6 +89,17 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Succession:
+    """A task is over: another one answers what is left of it, on the same reservation."""
+
+    task_id: bytes
+    successor: ReservedTask
+
+    def __post_init__(self) -> None:
+        _require_id("task id", self.task_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
     """A batch was answered: its queries are used up, and this ballot is the answer for ever."""
 
@@ -196,7 +207,7 @@ class Refund:
 BatchRecord = EndorsedList | GivenAnswer | ServedList | Withdrawal | Retry | Refund
 """What may follow a charge."""
 
-Record = LedgerStart | Cap | Reservation | Charge | BatchRecord
+Record = LedgerStart | Cap | Reservation | Succession | Charge | BatchRecord
 
 
 def content_digest(record: Record) -> Digest | None:
@@ -246,6 +257,9 @@ def _fields(record: Record) -> tuple[str, dict[str, object]]:
             tasks = [_reserved_task(task) for task in record.tasks]
             budget = _budget(record.budget)
             return "reservation", {"data_id": record.data_id, "tasks": tasks, **budget}
+        case Succession():
+            successor = _reserved_task(record.successor)
+            return "succession", {"task_id": record.task_id.hex(), "successor": successor}
         case Charge():
             ids = {"task_id": record.task_id.hex(), "batch_id": record.batch_id.hex()}
             # The query ids themselves are put in when this is text.
@@ -292,6 +306,9 @@ def decode_record(kind: str, payload: bytes) -> Record:
         case "reservation":
             tasks = tuple(_read_reserved_task(task) for task in data["tasks"])
             return Reservation(data_id=data["data_id"], budget=_read_budget(data), tasks=tasks)
+        case "succession":
+            successor = _read_reserved_task(data["successor"])
+            return Succession(task_id=bytes.fromhex(data["task_id"]), successor=successor)
         case "charge":
             return Charge(
                 task_id=bytes.fromhex(data["task_id"]),

@@ -10,7 +10,13 @@ from dataclasses import asdict
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
+from dppp.errors import (
+    BatchStoreUnavailable,
+    InputError,
+    RunnerStopped,
+    TooManyRows,
+    TranscriptError,
+)
 from dppp.hashing import HASH_BYTES
 from dppp.privacy.accounting import account
 from dppp.protocol.events import Stage
@@ -87,6 +93,8 @@ class QuerierDesk:
         """Whether this gateway can do its work."""
         if not (self.runner.is_alive and self._views.is_alive):
             raise RunnerStopped("the runner of batches has stopped", hint="restart the aggregator")
+        if not self.runner.store_watch.is_usable:
+            raise BatchStoreUnavailable("the store of batches is out of reach")
         online = sum(state.is_online for state in self.runner.teachers.values())
         return Health(status="ok", teachers_online=online)
 
@@ -140,11 +148,15 @@ class QuerierDesk:
         if batch.query_ids is None and batch.sealed is None:
             rows = _rows_of(batch, self.runner.task.features)
             self._require_few(len(rows))
-            identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+            identifier = await self.jobs.submit(
+                querier.name, rows, key=key, fresh=batch.fresh, insist=batch.insist
+            )
         else:
             query_ids, sealed = await asyncio.to_thread(_sealed_of, batch)
             self._require_few(len(query_ids) // HASH_BYTES)
-            identifier = await self.jobs.submit_sealed(querier.name, query_ids, sealed, key=key)
+            identifier = await self.jobs.submit_sealed(
+                querier.name, query_ids, sealed, key=key, insist=batch.insist
+            )
         return await self.jobs.state(querier.name, identifier)
 
     async def are_released(self, querier: Querier, asked: SomeQueries) -> WhichReleased:
@@ -162,7 +174,9 @@ class QuerierDesk:
         """The labels, once released."""
         task = self.runner.task
         answers = await self.jobs.answers(querier.name, identifier)
-        return Labels(classes=list(task.class_names), labels=_labels(task, answers))
+        batch = (await self.jobs.state(querier.name, identifier)).batch
+        found = _labels(task, answers)
+        return Labels(batch=batch, classes=list(task.class_names), labels=found)
 
     async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
         """The last batches of this querier, the newest first."""

@@ -53,6 +53,11 @@ class NewBatch(_Sent):
         default=False,
         description="Ask anew about rows in the clear that were released before, at a charge.",
     )
+    insist: bool = Field(
+        default=False,
+        description="Begin a batch even while too few teachers are online: it will probably be "
+        "aborted, and its queries stay charged.",
+    )
 
 
 class SomeQueries(_Sent):
@@ -106,8 +111,9 @@ class Label(BaseModel):
 
 
 class Labels(BaseModel):
-    """A label for each row."""
+    """A label for each row; `batch` is named in the aggregator's log and in every teacher's."""
 
+    batch: str | None = None
     classes: list[str]
     labels: list[Label]
 

@@ -122,12 +122,17 @@ class GatewayConnection:
             raise GatewayError("the gateway did not say of each row whether it was released before")
         return found
 
-    def submit(self, query_ids: bytes, sealed: SealedQueries | None, *, key: str) -> str:
+    def submit(
+        self, query_ids: bytes, sealed: SealedQueries | None, *, key: str, insist: bool = False
+    ) -> str:
         """Send a batch: the ids of all rows, and those sealed that were not released before.
 
-        The same ids under the same key are the same batch.
+        The same ids under the same key are the same batch. `insist` begins one even while too few
+        teachers are online to release it.
         """
-        body = {"query_ids": base64.b64encode(query_ids).decode()}
+        body: dict[str, Any] = {"query_ids": base64.b64encode(query_ids).decode()}
+        if insist:
+            body["insist"] = True
         if sealed is not None:
             body["sealed"] = base64.b64encode(encode(sealed)).decode()
         headers = {"Idempotency-Key": key}
@@ -144,7 +149,8 @@ class GatewayConnection:
             if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
                     f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}",
-                    hint="the same command asks again, at a new charge",
+                    hint=f"the same command asks again, at a new charge; the operator's logs name "
+                    f"this batch {_plain(state.batch or '')}",
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLL_SECONDS)
@@ -181,6 +187,7 @@ class GatewayConnection:
         """Call again while the gateway is out of reach or busy, for as long as patience lasts."""
         until = time.monotonic() + self._patience_seconds
         while True:
+            hint = None
             try:
                 answer = self._client.request(method, path, **more)
                 if answer.status_code < 300 or answer.status_code in accepted:
@@ -202,7 +209,7 @@ class GatewayConnection:
             if time.monotonic() > until:
                 raise GatewayError(
                     f"the gateway {self._client.base_url} cannot be used: {problem}",
-                    hint="check its address, or run this again later",
+                    hint=hint or "check its address, or run this again later",
                 )
             time.sleep(_RETRY_SECONDS)
 

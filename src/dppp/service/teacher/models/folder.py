@@ -8,6 +8,7 @@ teacher's records: the folder stays on its own machine.
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -150,10 +151,18 @@ def require_folder(folder: Path, task: Task, index: int) -> Manifest:
     return manifest
 
 
-def load_folder(folder: Path, task: Task, index: int) -> tuple[Predict, ...]:
-    """The models of this teacher, one for each of its votes; each is what the manifest says."""
+def load_folder(
+    folder: Path, task: Task, index: int, *, watch: Callable[[Predict], Predict] = lambda it: it
+) -> tuple[Predict, ...]:
+    """The models of this teacher, one for each of its votes; each is what the manifest says.
+
+    `watch` is given every model there is; a shard without records has none to watch.
+    """
     manifest = require_folder(folder, task, index)
-    return tuple(_load(folder, shard, task) for shard in manifest.shards)
+    return tuple(
+        _no_vote if shard.file is None else watch(_load(folder, shard, task))
+        for shard in manifest.shards
+    )
 
 
 def _load(folder: Path, shard: ModelFile, task: Task) -> Predict:
