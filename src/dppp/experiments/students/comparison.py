@@ -226,6 +226,15 @@ def kinds_for(data: PublicData) -> list[Compared]:
     return found
 
 
+def teachers_on_pool(data: PublicData) -> tuple[float, float]:
+    """How often single teachers, and the plurality of all, are right; mean over the ensembles."""
+    truth = data.truth[: data.pool]
+    votes = [data.votes(seed) for seed in SEEDS]
+    alone = [float((each == truth).mean()) for each in votes]
+    together = [float((tally(each, data.classes).argmax(axis=1) == truth).mean()) for each in votes]
+    return float(np.mean(alone)), float(np.mean(together))
+
+
 def table_of(runs: Sequence[StudentRun]) -> list[str]:
     """Markdown: a line for each dataset, features and method; mean ± s.d. over ensembles."""
     budgets = sorted({run.epsilon for run in runs})
@@ -255,6 +264,10 @@ def main(arguments: Sequence[str]) -> None:
     runs: list[StudentRun] = []
     for name in chosen:
         data = DATASETS[name]()
+        alone, together = teachers_on_pool(data)
+        sys.stdout.write(
+            f"{name}: a teacher {alone:.1%}, the plurality {together:.1%} of the pool\n"
+        )
         for run in compare(data, kinds_for(data)):
             runs.append(run)
             write_table(runs, folder / "students.csv")

@@ -25,7 +25,7 @@ from dppp.experiments.teachers.svm import (
 Floats = NDArray[np.float64]
 POOL = 4_000
 _MNIST_FIRST = 5_000
-"""The second half of the test images, by other writers, is harder than the first."""
+"""The second half of the test images, by other writers; these teachers find it easier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
