@@ -9,7 +9,7 @@ def threads() -> int:
     return max(each["num_threads"] for each in threadpool_info())
 
 
-class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Counting(ClassifierMixin, BaseEstimator):
     """Notes the threads that numerical libraries may use while it is trained and asked."""
 
     seen: list[int] = []  # noqa: RUF012 - of all copies
