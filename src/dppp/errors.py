@@ -199,6 +199,18 @@ class TaskChanged(Refusal):
     """A task that was accepted before comes back with other content."""
 
 
+class TaskSucceeded(Refusal):
+    """A task that another one has taken the place of: nothing more is charged to it."""
+
+
+class ChangeNotSigned(Refusal):
+    """A change of members that too few of the old task's teachers have signed."""
+
+
+class ChangeNotAsked(Refusal):
+    """A change of members that gives somebody keys which its own key never asked for."""
+
+
 class QueryReused(Refusal):
     """A query id occurs twice in a batch, or in a batch besides its own."""
 
@@ -295,8 +307,20 @@ class GatewayAbort(GatewayError):
     """A batch that was asked of the gateway ended without a release."""
 
 
+class ModelUnusable(InputError):
+    """A teacher's own model cannot vote on rows of the task."""
+
+
+class ModelServerUnavailable(Unavailable):
+    """The server of a teacher's model gave no answer."""
+
+
 class Busy(Unavailable):
     """Too much is under way; the same can be asked again later."""
+
+
+class TeachersMissing(Unavailable):
+    """Too few teachers are there for a batch that could be released; nothing was charged."""
 
 
 class Abandoned(Unavailable):

@@ -26,6 +26,7 @@ from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.events import Aborted, Event, Output, Released, Send, TeacherBlamed
 from dppp.protocol.inputs import encode_rows
 from dppp.protocol.messages import BatchRequest, split_query_ids
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
 from dppp.protocol.rows import make_row_secret, query_ids_of, row_key_of, seal_rows
@@ -266,8 +267,11 @@ def create_federation(
     ledgers: Mapping[int, Ledger] | None = None,
     unit: str | None = None,
     randomness: Mapping[int, RandomSource] | None = None,
+    question: Question = CHOICE,
 ) -> Parties:
     """Task, keys, ledgers and roles. `models` holds a model for each teacher, or several.
+
+    The question is one of the classes, unless it is given; the certificate must be for it.
 
     A teacher with several models casts a vote with each. The promise then covers a record, or a
     person, and not all that a teacher has: docs/privacy.md, section 1.
@@ -327,6 +331,7 @@ def create_federation(
         abstain_below=abstain_below,
         labels_per_batch=labels_per_batch,
         unit=unit,
+        question=question,
     )
     # Every teacher: its own ledger, with this task reserved under the cap of its data.
     accepted = {

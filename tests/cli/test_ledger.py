@@ -171,3 +171,26 @@ def test_looking_changes_nothing(path: Path) -> None:
     for command in ("show", "check"):
         assert run_dppp(f"ledger {command} {path}").returncode == 0
     assert path.read_bytes() == before
+
+
+def test_backup_and_restore_go_from_any_kind_to_any(
+    typed: str, head_path: Path, tmp_path: Path
+) -> None:
+    copied = json_of(f"ledger backup {typed} {tmp_path}/copy.db --remembered {head_path}")
+    assert copied["head"] == json.loads(head_path.read_text())
+    back = json_of(f"ledger restore {tmp_path}/copy.db {tmp_path}/back.db --head {head_path}")
+    assert back["head"] == copied["head"]
+    again = run_dppp(f"ledger restore {tmp_path}/copy.db {typed} --head {head_path}")
+    assert_refused(2, "there is a ledger already", again)
+
+
+def test_restore_says_what_to_do_with_a_copy_that_is_too_old(
+    path: Path, head_path: Path, tmp_path: Path
+) -> None:
+    run_dppp(f"ledger backup {path} {tmp_path}/old.db")
+    with open_ledger(path, head_path=head_path) as ledger:
+        answer(ledger, "since", queries=1)
+    path.unlink()
+    refused = run_dppp(f"ledger restore {tmp_path}/old.db {path} --head {head_path}")
+    assert_refused(1, "look for a newer copy", refused)
+    assert not path.exists()

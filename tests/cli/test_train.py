@@ -11,6 +11,8 @@ import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 from tests.service.ceremony.ceremonies import TEACHERS, Ceremony, hold_masked
 
+from dppp.learning.frames import frame_of
+from dppp.protocol.columns import Column, ColumnType
 from dppp.service.teacher.models.folder import read_manifest
 from dppp.service.teacher.models.loading import load_skops
 
@@ -200,3 +202,26 @@ def test_a_task_with_several_votes_is_not_accepted_with_one_model(ceremony: Cere
     config.write_text(text.replace('kind = "folder"', 'kind = "skops"'), encoding="utf-8")
     refused = run_dppp(f"teacher accept --config '{config}' --first-use-of-this-data")
     assert_refused(2, "names one model", refused)
+
+
+def test_free_text_alone_is_trained_on_saved_loaded_and_simulated(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    words = {"billing": ["invoice", "refund", "card"], "network": ["router", "cable", "wifi"]}
+    path = tmp_path / "tickets.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["ticket", "queue"])
+        for place in range(240):
+            label = ["billing", "network"][place % 2]
+            own, other = random.choice(words[label], 2), random.integers(10**6, size=6)
+            text = "" if place == 5 else ", ".join([*own, *map(str, other), "and so on"])
+            writer.writerow([text, label])
+    said = json_of(f"train --data {path} --label queue --out {tmp_path}/models --votes 2")
+    assert said["columns"] == ["ticket"]
+    asked = frame_of([Column(name="ticket", type=ColumnType(kind="text"))], [["REFUND", "wifi"]])
+    for shard in read_manifest(tmp_path / "models").shards:
+        model = load_skops(tmp_path / "models" / str(shard.file))
+        assert model.predict(asked).tolist() == ["billing", "network"]
+    options = "--teachers 4 --queries 20 --votes 2 --no-cryptography"
+    found = json_of(f"simulate --data {path} --label queue {options}")
+    assert found["accuracy_plurality"] > 0.9

@@ -88,6 +88,15 @@ def _private(name: str, text: str) -> Change:
     return change
 
 
+def save_wide_model(config: Path) -> None:
+    """Of three columns, where the task has two."""
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression().fit([[0, 0, 0], [1, 1, 1]], ["no", "yes"])
+    skops.io.dump(model, config.parent / "model.skops")
+
+
 BOTH: dict[str, tuple[Change, int, str]] = {
     "no configuration": (lambda config: config.unlink(), 2, "cannot read"),
     "no TOML": (lambda config: _write(config, "home ="), 2, "TOML"),
@@ -108,6 +117,15 @@ BOTH: dict[str, tuple[Change, int, str]] = {
 TEACHER: dict[str, tuple[Change, int, str]] = {
     "no model": (without("model.skops"), 2, "there is no file"),
     "a damaged model": (damaged("model.skops"), 2, "model.skops"),
+    "a model of other columns": (save_wide_model, 2, "3 features"),
+    "a model server that is away": (
+        edit(
+            'kind = "skops"\npath = .*\ntrusted_types.*',
+            'kind = "http"\nurl = "http://127.0.0.1:9/predict"',
+        ),
+        1,
+        "start the model server first",
+    ),
     "an unknown kind": (edit('kind = "skops"', 'kind = "magic"'), 2, "model"),
     "a pickle without the flag": (
         edit('kind = "skops"\npath = .*\ntrusted_types.*', 'kind = "pickle"\npath = "model.skops"'),

@@ -70,7 +70,7 @@ def test_every_teachers_health_and_the_aggregators_are_good(federation: Running)
 
 def test_logs_are_json_and_hold_no_secret_and_no_input(federation: Running) -> None:
     batch = federation.submit(1, 2)
-    federation.wait_for_end(batch)
+    state = federation.wait_for_end(batch)
     folder = federation.local.folder
     secrets = [federation.local.token_file.read_text(encoding="utf-8").strip()]
     secrets += [path.read_text(encoding="utf-8").strip() for path in folder.glob("*/nats.seed")]
@@ -86,6 +86,9 @@ def test_logs_are_json_and_hold_no_secret_and_no_input(federation: Running) -> N
         if log.stem != "broker":
             lines = [json.loads(line) for line in text.splitlines()]
             assert {"time", "level", "logger", "message"} <= lines[0].keys()
+            said = {line["message"] for line in lines if line.get("batch") == state["batch"]}
+            steps = {"batch asked for", "batch started", "batch released"}
+            assert said == (steps if log.stem == "aggregator" else {"answered"})
 
 
 def test_metrics_count_what_happened(federation: Running) -> None:

@@ -261,6 +261,36 @@ def test_a_pipeline_that_ends_in_a_stateless_step_is_not_taken_for_fitted() -> N
     assert len(private.predict(filled[:5])) == 5
 
 
+def letters(count: int, seed: int = 0) -> tuple[Any, Any]:
+    """Free text in a column of its own: no two letters alike, some missing, case at random."""
+    random = np.random.default_rng(seed)
+    labels = np.array(["billing", "network"])[random.integers(2, size=count)]
+    words = {"billing": "invoice refund payment card", "network": "router cable wifi ping"}
+    texts: list[str | None] = []
+    for label in labels:
+        own = [str(word) for word in random.choice(words[label].split(), 2)]
+        other = [f"w{number}" for number in random.zipf(1.3, 12)]
+        told = [*own, *other, f"case{random.integers(10**9)}"]
+        texts.append(" ".join(word.upper() if random.random() < 0.3 else word for word in told))
+    texts[3] = None
+    return pd.DataFrame({"letter": texts}), labels
+
+
+def test_free_text_as_the_only_column_is_learned_by_the_default_model() -> None:
+    frame, labels = letters(330)
+    model = default_model(frame).fit(frame[:60], labels[:60])
+    assert np.mean(model.predict(frame[60:]) == labels[60:]) > 0.85
+    private = classifier(n_teachers=5, votes=2, queries=30).fit(frame[30:], labels[30:])
+    assert np.mean(private.predict(frame[:30]) == labels[:30]) > 0.7
+
+
+def test_a_shard_whose_texts_are_all_missing_or_without_words_has_a_model() -> None:
+    labels = ["p", "q"] * 10
+    for text in (np.nan, "…"):
+        frame = pd.DataFrame({"t": [text] * 20}, dtype=object)
+        assert len(default_model(frame).fit(frame, labels).predict(frame)) == 20
+
+
 def test_the_default_model_can_be_saved_and_loaded() -> None:
     skops = pytest.importorskip("skops.io")
     columns = [Column(name="a"), Column(name="t", type=ColumnType(kind="text"))]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.masks.seals import open_many
 
 from dppp.masks.ballots import Body, Header, cast, seal_at
 from dppp.masks.blame import SealedRow, row_bytes
@@ -25,7 +26,7 @@ from dppp.masks.opening import (
     require_fits,
 )
 from dppp.masks.parameters import Parameters
-from dppp.masks.sealing import Purpose, open_many
+from dppp.masks.sealing import Purpose
 from dppp.masks.sharing import add_rows, elements_to_bytes
 
 EPOCH = Epoch(task_id=bytes(range(32)), number=7)
@@ -83,7 +84,7 @@ class Round:
             dealer=dealer,
             recipient=recipient,
             purpose=purpose,
-            header=self.headers[dealer],
+            head_digest=self.headers[dealer].head_digest,
             sealed=seal_at(seals, self.present.index(recipient), len(self.present)),
         )
 

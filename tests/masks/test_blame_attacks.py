@@ -42,7 +42,15 @@ from dppp.masks.epoch_keys import Epoch, derive_pair_keys, own_row_key
 from dppp.masks.equal_logarithms import prove_pair_secret
 from dppp.masks.opening import recover_seeds
 from dppp.masks.parameters import FIELD
-from dppp.masks.sealing import KEY_BYTES, TAG_BYTES, Purpose, ShownSeal, open_one, show_seal
+from dppp.masks.sealing import (
+    CONTEXT_BYTES,
+    KEY_BYTES,
+    TAG_BYTES,
+    Purpose,
+    ShownSeal,
+    open_one,
+    show_seal,
+)
 from dppp.masks.sharing import add_rows, elements_to_bytes
 
 pytestmark = pytest.mark.attack
@@ -359,12 +367,12 @@ def test_a_tag_that_is_extended_to_a_longer_row_is_refused() -> None:
     shown = fresh_round()
     seal = shown.seal(2, COLLUDER, Purpose.SEED_ROW)
     true = show(shown, seal)
-    head = len(b"dppp seal tag 1") + KEY_BYTES + 9 + 32
+    head = len(b"dppp seal tag 2") + 1 + KEY_BYTES + 8 + CONTEXT_BYTES
     padding = sha256_padding(head + len(true.row))
     longer = true.row + padding + b"more"
     context = {"purpose": seal.purpose, "dealer": seal.dealer, "recipient": seal.recipient}
-    route = int(seal.purpose) << 64 | seal.dealer << 32 | seal.recipient
-    tagged = b"dppp seal tag 1" + true.tag_key + route.to_bytes(9, "big") + seal.context
+    route = (seal.dealer << 32 | seal.recipient).to_bytes(8, "big")
+    tagged = b"dppp seal tag 2" + bytes([seal.purpose]) + true.tag_key + route + seal.context
     assert hashlib.sha256(tagged + true.row).digest() == seal.sealed[-TAG_BYTES:]
     extended = seal.sealed[:-TAG_BYTES] + bytes(len(longer) - len(true.row))
     extended += hashlib.sha256(tagged + longer).digest()

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.masks.seals import seal_many
 
 from dppp.errors import EpochKeyFault, PeerFault, ProofError, SealUnopened
 from dppp.masks.curve25519 import (
@@ -47,7 +48,7 @@ from dppp.masks.equal_logarithms import (
     prove_pair_secret,
     verify_pair_secret,
 )
-from dppp.masks.sealing import Purpose, open_one, seal_many
+from dppp.masks.sealing import CONTEXT_BYTES, Purpose, open_one
 
 pytestmark = pytest.mark.attack
 
@@ -327,7 +328,11 @@ def test_the_same_randomness_twice_does_not_give_the_secret_away() -> None:
 
 
 ROW = bytes(range(40))
-ADDRESS: dict[str, Any] = {"purpose": Purpose.SECRET_ROW, "dealer": 2, "context": bytes(32)}
+ADDRESS: dict[str, Any] = {
+    "purpose": Purpose.SECRET_ROW,
+    "dealer": 2,
+    "context": bytes(CONTEXT_BYTES),
+}
 
 
 def seal_row(key: bytes) -> bytes:

@@ -9,13 +9,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.masks.seals import seal_many
 
 from dppp.errors import EpochKeyFault
 from dppp.masks.curve25519 import ORDER, PRIME, decode_u, is_on_curve, lift, multiply
 from dppp.masks.epoch_keys import Epoch, EpochKey, EpochSecret, derive_pair_keys, pair_secret
 from dppp.masks.equal_logarithms import prove_pair_secret
 from dppp.masks.possession import prove_possession, verify_possession
-from dppp.masks.sealing import Purpose, open_one, seal_many
+from dppp.masks.sealing import CONTEXT_BYTES, Purpose, open_one
 
 pytestmark = pytest.mark.attack
 
@@ -76,7 +77,7 @@ def test_a_copied_key_reads_rows_of_honest_teachers_unless_possession_is_asked_f
     """Teacher 9 publishes teacher 3's key as its own and seals rubbish to teacher 1."""
     complainer, honest = secret_of(1), secret_of(3)
     keys = derive_pair_keys(pair_secret(complainer, honest.key), EPOCH, complainer.key, honest.key)
-    row, context = os.urandom(24), bytes(32)
+    row, context = os.urandom(24), bytes(CONTEXT_BYTES)
     address: dict[str, Any] = {"purpose": Purpose.SECRET_ROW, "dealer": 1, "context": context}
     (sealed,) = seal_many(
         [keys.sealing_key],

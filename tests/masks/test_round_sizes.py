@@ -60,6 +60,11 @@ def test_the_opened_sums_of_20_teachers_are_the_plain_sums(classes: int, labels:
     open_plain_sums(20, classes, labels)
 
 
+@pytest.mark.parametrize(("teachers", "classes"), [(2, 10), (20, 10), (20, 2)])
+def test_the_opened_sums_of_10_000_labels_are_the_plain_sums(teachers: int, classes: int) -> None:
+    open_plain_sums(teachers, classes, 10_000)
+
+
 @pytest.mark.parametrize(
     ("classes", "labels"), [(2, 1), (100, 1), (10, 500), (100, 500), (2, 5000)]
 )

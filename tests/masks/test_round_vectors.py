@@ -73,7 +73,7 @@ def seed_seal(
         dealer=dealer,
         recipient=recipient,
         purpose=Purpose.SEED_ROW,
-        header=Header.from_bytes(patched(header_of(1).to_bytes(), header)),
+        head_digest=Header.from_bytes(patched(header_of(1).to_bytes(), header)).head_digest,
         sealed=seal_at(seals, PRESENT.index(recipient), len(PRESENT)),
     )
 

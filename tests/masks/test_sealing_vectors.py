@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.masks.seals import seal_many
 from tests.vectors import make_masks_sealing
 
 from dppp import errors
@@ -20,7 +21,7 @@ from dppp.masks.epoch_keys import (
 )
 from dppp.masks.equal_logarithms import verify_pair_secret
 from dppp.masks.possession import prove_possession, verify_possession
-from dppp.masks.sealing import Purpose, open_one, seal_many
+from dppp.masks.sealing import Purpose, open_one
 
 VECTORS = json.loads(Path(make_masks_sealing.VECTORS).read_text(encoding="utf-8"))
 GOOD, BAD = VECTORS["good"], VECTORS["bad"]

@@ -142,5 +142,5 @@ def show(
         insecure_testing=True,
     )
     app: ASGIApp = embedded.app if wrap is None else wrap(embedded.app)
-    with serve(app) as address:  # type: ignore[arg-type]
+    with serve(app) as address:
         yield Shown(address, token, parties, embedded, embedded.app)

@@ -33,7 +33,7 @@ from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.trust import Trust
 from dppp.protocol.lists import require_enough
 from dppp.protocol.messages import BallotRequest, BatchId
-from dppp.protocol.rows import open_rows, query_ids_of
+from dppp.protocol.rows import name_rows, open_rows
 from dppp.protocol.signing import require_certified, sign
 from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_paillier.teacher import PaillierSide
@@ -281,8 +281,8 @@ def test_different_inputs_under_one_id_get_no_ballot_and_no_charge(attacker: Att
 @pytest.mark.parametrize(
     ("function", "defence", "instead"),
     [
-        (query_ids_of, "digest.update(row)", "pass"),
-        (open_rows, "batch_id(task.task_id, query_ids) != request.batch_id", "False"),
+        (name_rows, "id_key + row", "id_key"),
+        (open_rows, 'batch_id(task.task_id, b"".join(query_ids)) != request.batch_id', "False"),
     ],
     ids=["ids that do not cover the input", "teachers that do not compare the batch id"],
 )

@@ -150,7 +150,7 @@ def _forge(true: Released, endorsers: tuple[Endorser, ...] | None = None) -> tup
             task,
             identifiers,
             sums,
-            ballots=len(forged_list.ballots),
+            participants=receipt.participants,
             of_list=list_hash(forged_list),
         ),
     )

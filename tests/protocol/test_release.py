@@ -105,7 +105,7 @@ def test_a_batch_is_released_as_each_query_would_be_by_itself(
     task = replace(small().task, abstain_below=threshold)
     classes, offset = len(task.class_names), ballots_offset(task, BALLOTS)
     ids = [QueryId(number.to_bytes(32, "big")) for number in range(len(sums) // classes)]
-    found = make_releases(task, ids, sums, ballots=BALLOTS, of_list=LIST)
+    found = make_releases(task, ids, sums, participants=range(1, BALLOTS + 1), of_list=LIST)
     for place, release in enumerate(found):
         of_query = sums[place * classes : (place + 1) * classes]
         counts = tuple(each - offset for each in of_query)

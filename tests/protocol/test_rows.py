@@ -39,6 +39,8 @@ from dppp.protocol.rows import (
 from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode
 
+pytestmark = pytest.mark.attack
+
 ROWS = encode_rows(rows(1, 2), 2)
 VECTORS = json.loads(Path(__file__).parents[1].joinpath("vectors/rows.json").read_text())
 
@@ -212,6 +214,33 @@ def test_rows_sealed_for_another_task_do_not_open_in_this_one() -> None:
         )
 
 
+def test_payloads_that_a_gateway_exchanged_are_refused_and_not_charged() -> None:
+    """It has the sealed rows of two queriers, and asks in the name of whichever it likes."""
+    parties = small()
+    one, other = (
+        seal_rows(parties.task, make_row_secret(), encode_rows(table, 2))
+        for table in (rows(1, 2), rows(0, 1))
+    )
+    backwards = one.query_ids[HASH_BYTES:] + one.query_ids[:HASH_BYTES]
+    mixed = one.query_ids[:HASH_BYTES] + other.query_ids[HASH_BYTES:]
+    offered = [
+        (replace(one, sealed=other.sealed, wrapped_keys=other.wrapped_keys), RowsChanged),
+        (replace(one, query_ids=backwards), RowsChanged),
+        (replace(one, query_ids=mixed), RowsChanged),
+        (replace(one, query_ids=one.query_ids[:HASH_BYTES]), RowsUnreadable),
+        (replace(one, query_ids=one.query_ids + other.query_ids), RowsUnreadable),
+        (replace(one, sealed=other.sealed), RowsUnreadable),
+        (replace(one, wrapped_keys=other.wrapped_keys), RowsUnreadable),
+    ]
+    for queries, refusal in offered:
+        for teacher in range(1, 6):
+            with pytest.raises(refusal):
+                parties.teachers[teacher].handle(
+                    sent_to(parties, request_of(parties, queries), teacher), now=NOW
+                )
+    assert [charged(parties, each) for each in range(1, 6)] == [0] * 5
+
+
 def split_wraps(parties: SmallFederation) -> SealedQueries:
     """A querier whose wrapped keys are those of other rows for teachers 4 and 5."""
     one, other = (
@@ -243,7 +272,10 @@ def test_if_ids_were_not_worked_out_anew_teachers_would_vote_on_different_rows(
     """The control: an aggregator that helps the querier gets one list on two tables."""
     parties = small()
     take_out(
-        monkeypatch, open_rows, "batch_id(task.task_id, query_ids) != request.batch_id", "False"
+        monkeypatch,
+        open_rows,
+        'batch_id(task.task_id, b"".join(query_ids)) != request.batch_id',
+        "False",
     )
     one, other = (
         seal_rows(parties.task, make_row_secret(), encode_rows(table, 2))

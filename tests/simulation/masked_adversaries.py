@@ -288,7 +288,7 @@ def _without(found: DeliveredList, gone: list[int]) -> DeliveredList | None:
     return replace(
         found,
         participants=tuple(found.participants[at] for at in keep),
-        headers=cut(found.headers),
+        header_digests=cut(found.header_digests),
         secret_seals=cut(found.secret_seals),
         seed_seals=cut(found.seed_seals),
     )

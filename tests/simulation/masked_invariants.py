@@ -25,7 +25,7 @@ from tests.simulation.operations import (
 from tests.simulation.world import Asked, Refused
 
 from dppp.errors import AttemptOver, BatchRefunded, TranscriptError
-from dppp.masks.ballots import HEADER_BYTES, Header
+from dppp.masks.ballots import HEADER_DIGESTS_BYTES, Header
 from dppp.protocol.batch_store import StoredBatches
 from dppp.protocol.events import Abort
 from dppp.protocol.messages import BallotList, BatchId, Endorsement, ListHash
@@ -236,11 +236,11 @@ class MaskedCheck:
         """Whether the header of the ballot that this teacher cast is in a list, in its name."""
         attempt = Attempt(listed.batch_id, listed.attempt)
         cast = self._tap.said.get((MaskedBallot.KIND, teacher, attempt), set())
-        headers = {decode(each, MaskedBallot).header for each in cast}
+        digests = {Header.from_bytes(decode(each, MaskedBallot).header).digests for each in cast}
         if teacher not in listed.participants:
             return False
-        at = HEADER_BYTES * listed.participants.index(teacher)
-        return headers == {listed.headers[at : at + HEADER_BYTES]}
+        at = HEADER_DIGESTS_BYTES * listed.participants.index(teacher)
+        return digests == {listed.header_digests[at : at + HEADER_DIGESTS_BYTES]}
 
     def _nothing_is_opened_without_t_endorsements(self) -> None:
         """Of exactly this list, shown to the teacher before; nor is a secret before its time."""

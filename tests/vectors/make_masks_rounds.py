@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.masks.seals import open_many
 
 from dppp.masks.ballots import Body, Header, cast, seal_at
 from dppp.masks.blame import SealedRow, row_bytes
@@ -29,7 +30,7 @@ from dppp.masks.opening import (
 )
 from dppp.masks.packing import pack_bits
 from dppp.masks.parameters import FIELD, Parameters, choose_parameters
-from dppp.masks.sealing import Purpose, open_many, show_seal
+from dppp.masks.sealing import Purpose, show_seal
 from dppp.masks.sharing import add_rows, elements_to_bytes
 
 VECTORS = Path(__file__).with_name("masks_rounds.json")
@@ -112,7 +113,7 @@ def seal_of(ballots: Ballots, dealer: int, recipient: int, purpose: Purpose) -> 
         dealer=dealer,
         recipient=recipient,
         purpose=purpose,
-        header=header,
+        head_digest=header.head_digest,
         sealed=seal_at(seals, PRESENT.index(recipient), len(PRESENT)),
     )
 

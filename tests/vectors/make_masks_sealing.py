@@ -22,7 +22,7 @@ from dppp.masks.epoch_keys import (
 )
 from dppp.masks.equal_logarithms import prove_pair_secret
 from dppp.masks.possession import prove_possession
-from dppp.masks.sealing import Purpose, seal_many
+from dppp.masks.sealing import Pairs, Purpose
 
 VECTORS = Path(__file__).with_name("masks_sealing.json")
 DEALER, RECIPIENT = 250, 3
@@ -42,7 +42,7 @@ def good_vector() -> dict[str, Any]:
     recipient = EpochSecret(teacher=RECIPIENT, secret=fixed("recipient", 32))
     shared = pair_secret(dealer, recipient.key)
     keys = derive_pair_keys(shared, epoch, dealer.key, recipient.key)
-    context, complaint = fixed("context", 32), fixed("complaint", 45)
+    context, complaint = fixed("context", 64), fixed("complaint", 45)
     shown, proof = prove_pair_secret(
         recipient, dealer.key, complaint, lambda count: fixed("nonce", count)
     )
@@ -78,14 +78,11 @@ def party(secret: EpochSecret, epoch: Epoch) -> dict[str, Any]:
 def seal(key: bytes, context: bytes, purpose: Purpose) -> dict[str, Any]:
     """A row of this kind from the dealer to the recipient."""
     row = fixed(purpose.name, ROW_BYTES[purpose])
-    (sealed,) = seal_many(
-        [key],
-        np.frombuffer(row, dtype=np.uint8).reshape(1, -1),
-        purpose=purpose,
-        dealer=DEALER,
-        recipients=[RECIPIENT],
-        context=context,
+    length = ROW_BYTES[Purpose.SECRET_ROW]
+    pair = Pairs.of_dealer(
+        [key], dealer=DEALER, recipients=[RECIPIENT], context=context, length=length
     )
+    sealed = pair.seal(purpose, np.frombuffer(row, dtype=np.uint8).reshape(1, -1))
     return {"purpose": int(purpose), "row": row.hex(), "sealed": sealed.hex()}
 
 
@@ -127,9 +124,8 @@ def bad_seals(good: dict[str, Any]) -> list[dict[str, Any]]:
         "other tag": {"sealed": flip(sealed, len(sealed) // 2 - 1)},
         "too short": {"sealed": sealed[2:]},
         "too long": {"sealed": sealed + "00"},
-        "other purpose": {"purpose": 2},
         "other direction": {"dealer": RECIPIENT, "recipient": DEALER},
-        "other context": {"context": flip(good["context"], 31)},
+        "other context": {"context": flip(good["context"], 63)},
         "other key": {"sealing_key": flip(good["sealing_key"], 0)},
         "a key for MACs": {"sealing_key": good["mac_key_to_recipient"]},
     }

@@ -18,6 +18,8 @@ from dppp.cli.options import (
     DeltaOption,
     EpsilonOption,
     JsonOption,
+    LevelsOption,
+    MaxLabelsOption,
     QueriesOption,
 )
 from dppp.cli.terminal import emit
@@ -52,6 +54,8 @@ def certify(
     honest_shares: SharesOption = 1,
     queries: QueriesOption = 1,
     classes: ClassesOption = 10,
+    max_labels: MaxLabelsOption = None,
+    levels: LevelsOption = None,
     delta: Annotated[float | None, typer.Option(help="A promised δ to compare with.")] = None,
     scope: Annotated[
         str, typer.Option(help="joint (all classes), or single-coordinate as in the paper.")
@@ -60,6 +64,7 @@ def certify(
 ) -> None:
     """Work out which δ this noise really has at this ε."""
     from dppp.privacy.accounting import Spending, total_delta  # noqa: PLC0415
+    from dppp.privacy.change import change_of  # noqa: PLC0415
     from dppp.privacy.divergence import delta_at, require_delta  # noqa: PLC0415
     from dppp.privacy.sampling import sampling_delta  # noqa: PLC0415
 
@@ -74,8 +79,9 @@ def certify(
     )
     if delta is not None:
         require_delta(delta)
+    counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
     if scope == "joint":
-        exact = total_delta([Spending(noise=given, queries=queries)], epsilon)
+        exact = total_delta([Spending(noise=given, queries=queries, change=change)], epsilon)
     elif queries == 1:
         exact = delta_at(given, epsilon, scope=scope)
     else:
@@ -83,12 +89,14 @@ def certify(
             "a single coordinate is certified for one query",
             hint="leave out --queries",
         )
-    sampling = sampling_delta(given, epsilon=epsilon, queries=queries, classes=classes)
+    sampling = sampling_delta(given, epsilon=epsilon, queries=queries, classes=counts)
     result = {
         **_describe(given, queries=queries),
         "scope": scope,
         "epsilon": epsilon,
-        "classes": classes,
+        "classes": counts,
+        "counts_moved": change.moved if scope == "joint" else 1,
+        "moved_by": change.shift,
         "exact_delta": exact,
         "sampling_delta": sampling,
         "delta": delta,
@@ -110,6 +118,9 @@ def account(
     ratio: RatioOption = None,
     honest_shares: SharesOption = 1,
     queries: QueriesOption = 1,
+    classes: ClassesOption = 10,
+    max_labels: MaxLabelsOption = None,
+    levels: LevelsOption = None,
     certificate: Annotated[
         list[Path] | None,
         typer.Option(
@@ -121,6 +132,7 @@ def account(
     """Work out which ε these answers have cost, at this δ."""
     from dppp.privacy.accounting import Spending  # noqa: PLC0415
     from dppp.privacy.accounting import account as total_epsilon  # noqa: PLC0415
+    from dppp.privacy.change import change_of  # noqa: PLC0415
 
     if certificate and noise is not None:
         raise InputError(
@@ -138,7 +150,8 @@ def account(
             shape=shape,
             ratio=ratio,
         )
-        spendings = [Spending(noise=given, queries=queries)]
+        _, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
+        spendings = [Spending(noise=given, queries=queries, change=change)]
     else:
         raise InputError(
             "no noise is given", hint="give --noise with its parameter, or --certificate FILE"
@@ -216,6 +229,7 @@ def _describe(noise: "Noise", *, queries: int) -> dict[str, object]:
 def _spending_from_file(path: Path) -> "Spending":
     from dppp.privacy.accounting import Spending  # noqa: PLC0415
     from dppp.privacy.certificate import noise_from_json  # noqa: PLC0415
+    from dppp.privacy.change import Change  # noqa: PLC0415
 
     data = _read_json_object(path)
     queries = data.get("queries")
@@ -224,7 +238,11 @@ def _spending_from_file(path: Path) -> "Spending":
             f"{path} does not say how many queries",
             hint=_WRITE_IT,
         )
-    return Spending(noise=noise_from_json(data), queries=queries)
+    usual = Change()
+    change = Change(
+        moved=data.get("counts_moved", usual.moved), shift=data.get("moved_by", usual.shift)
+    )
+    return Spending(noise=noise_from_json(data), queries=queries, change=change)
 
 
 def _read_json_object(path: Path) -> dict[str, Any]:
@@ -252,7 +270,9 @@ _WORDS = {
     "ratio": "ratio",
     "scope": "scope",
     "epsilon": "ε",
-    "classes": "classes",
+    "classes": "counts of a query",
+    "counts_moved": "counts that one vote moves",
+    "moved_by": "each by at most",
     "exact_delta": "δ of the noise, exactly",
     "sampling_delta": "δ added by sampling it",
     "delta": "δ promised",

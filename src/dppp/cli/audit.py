@@ -14,6 +14,8 @@ from dppp.cli.options import (
     DropoutsOption,
     EpsilonOption,
     JsonOption,
+    LevelsOption,
+    MaxLabelsOption,
     QueriesOption,
 )
 from dppp.cli.output_files import require_figure_place
@@ -40,6 +42,8 @@ def audit(
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
     classes: ClassesOption = 10,
+    max_labels: MaxLabelsOption = None,
+    levels: LevelsOption = None,
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the formulas of the paper.")
     ] = "exact",
@@ -66,6 +70,7 @@ def audit(
     """Attack a promise by the strongest known game; show the ε that it proves to be spent."""
     from dppp.privacy.calibration import calibrate_for  # noqa: PLC0415
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
+    from dppp.privacy.change import change_of  # noqa: PLC0415
     from dppp.privacy.trust import Trust  # noqa: PLC0415
 
     if of not in _SUBJECTS:
@@ -73,7 +78,8 @@ def audit(
     require_figure_place(plot)
     if plot is not None:
         load_pyplot()  # say at once that it is missing
-    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
+    counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
+    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     certificate = calibrate_for(noise, promise, trust, calibration=calibration)
     if of == "sampler":
@@ -123,11 +129,17 @@ def _audit_sampler(certificate: "Certificate", draws: int, *, as_json: bool) -> 
 
 def _audit_accountant(certificate: "Certificate", *, as_json: bool) -> int:
     from dppp.experiments.audit.accountant import audit_accountant  # noqa: PLC0415
-    from dppp.privacy.accounting import Spending, account  # noqa: PLC0415
+    from dppp.privacy.accounting import account  # noqa: PLC0415
 
-    queries, delta = certificate.promise.queries, certificate.promise.delta
-    epsilon = account([Spending(noise=certificate.noise, queries=queries)], delta)
-    found = audit_accountant(certificate.noise, queries=queries, delta=delta, epsilon=epsilon)
+    promise = certificate.promise
+    found = audit_accountant(
+        certificate.noise,
+        queries=promise.queries,
+        delta=promise.delta,
+        epsilon=account([certificate.spending()], promise.delta),
+        counts=promise.change.moved,
+        by=promise.change.shift,
+    )
     result = {
         "of": "accountant",
         "passed": found.passed,

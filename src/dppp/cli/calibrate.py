@@ -20,6 +20,8 @@ from dppp.cli.options import (
     DropoutsOption,
     EpsilonOption,
     JsonOption,
+    LevelsOption,
+    MaxLabelsOption,
     QueriesOption,
 )
 from dppp.cli.output_files import require_figure_place, save_figure
@@ -42,6 +44,8 @@ def calibrate(
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
     classes: ClassesOption = 10,
+    max_labels: MaxLabelsOption = None,
+    levels: LevelsOption = None,
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the formulas of the paper.")
     ] = "exact",
@@ -56,12 +60,14 @@ def calibrate(
     """Work out how much noise a promise needs."""
     from dppp.privacy import calibration as calibrations  # noqa: PLC0415
     from dppp.privacy.certificate import Promise  # noqa: PLC0415
+    from dppp.privacy.change import change_of  # noqa: PLC0415
     from dppp.privacy.trust import Trust  # noqa: PLC0415
 
     require_figure_place(plot)
     if plot is not None:
         load_pyplot()  # say at once that it is missing
-    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
+    counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
+    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     if compare:
         certificates = calibrations.compare(promise, trust)
@@ -87,14 +93,14 @@ def show_certificate(console: Console, certificate: "Certificate") -> None:
     noise, trust = certificate.noise, certificate.trust
     table = Table(show_header=False, box=None, padding=(0, 2))
     parameters = ", ".join(f"{name} {value:.8g}" for name, value in noise.report().items())
-    table.add_row("each teacher adds", f"its share of {noise.name} noise to every class")
+    table.add_row("each teacher adds", f"its share of {noise.name} noise to every count")
     table.add_row("noise", parameters)
     if certificate.chosen_from:
         others = ", ".join(f"{name} {value:,.5g}" for name, value in certificate.chosen_from)
         table.add_row("why this one", f"least variance of {others}")
     table.add_row(
         f"{trust.honest_shares} honest shares",
-        f"variance {noise.variance:,.6g} per class, σ = {math.sqrt(noise.variance):,.4g} votes",
+        f"variance {noise.variance:,.6g} per count, σ = {math.sqrt(noise.variance):,.4g}",
     )
     table.add_row(
         "who is trusted",
@@ -157,14 +163,14 @@ def _draw_promised_against_delivered(certificates: "list[Certificate]", path: Pa
     """One curve per certificate; dashed where the promise, marked by a star, is not kept."""
     import numpy as np  # noqa: PLC0415
 
-    from dppp.privacy.accounting import Spending, delta_curve  # noqa: PLC0415
+    from dppp.privacy.accounting import delta_curve  # noqa: PLC0415
 
     pyplot = load_pyplot()
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     promise = certificates[0].promise
     epsilons = np.linspace(promise.epsilon / 20, 2 * promise.epsilon, 60)
     for each in certificates:
-        spending = Spending(noise=each.noise, queries=promise.queries)
+        spending = each.spending()
         label = f"{each.noise.name}, {each.calibration}" + ("" if each.certified else ": not kept")
         deltas = np.maximum(delta_curve([spending], epsilons.tolist()), 1e-300)
         axes.plot(epsilons, deltas, "-" if each.certified else "--", label=label)

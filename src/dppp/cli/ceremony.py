@@ -19,6 +19,7 @@ from dppp.cli.options import (
     DropoutsOption,
     EpsilonOption,
     JsonOption,
+    MaxLabelsOption,
     QueriesOption,
     read_digits,
     read_votes,
@@ -51,7 +52,12 @@ def init(
         str, typer.Option(help="What the teachers call the data that their models learned from.")
     ],
     class_names: Annotated[
-        list[str], typer.Option("--class", help="A class to vote on; give one per class.")
+        list[str],
+        typer.Option(
+            "--class",
+            help="A class to vote on; give one per class. With --max-labels a label, with --low "
+            "and --high the name of the number.",
+        ),
     ],
     epsilon: EpsilonOption,
     delta: DeltaOption,
@@ -94,6 +100,19 @@ def init(
     s: Annotated[
         int | None,
         typer.Option(help="Paillier: Damgard-Jurik's s, for more counts in one. (default: 4)"),
+    ] = None,
+    max_labels: MaxLabelsOption = None,
+    label_share: Annotated[
+        float | None,
+        typer.Option(help="Labels: released from this share of the votes on. (default: 0.5)"),
+    ] = None,
+    low: Annotated[
+        float | None,
+        typer.Option(help="The question is a number, at least this; public, not from records."),
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="A number: at most this.")] = None,
+    levels: Annotated[
+        int | None, typer.Option(help="A number: steps from --low to --high. (default: 100)")
     ] = None,
     abstain_below: Annotated[
         int | None, typer.Option(help="Give no label where the largest noisy count is below this.")
@@ -139,6 +158,11 @@ def init(
         epoch_seconds=epoch_seconds,
         modulus_bits=modulus_bits,
         s=s,
+        max_labels=max_labels,
+        label_share=label_share,
+        low=low,
+        high=high,
+        levels=levels,
         abstain_below=abstain_below,
         votes=read_votes(votes),
         votes_of=_votes_of(votes_of),
@@ -191,27 +215,45 @@ def join(
             "it down if it should not be known exactly."
         ),
     ] = None,
+    together_with: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Another home of this organisation, which joined in another role: pack both "
+            "requests into one file; may be repeated."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Every organisation: make its keys, which never leave it, and a request to join."""
     require_service()
-    from dppp.service.ceremony.home import REQUEST, make_home  # noqa: PLC0415
+    from dppp.service.ceremony.home import REQUEST, Home, make_home  # noqa: PLC0415
     from dppp.service.ceremony.identity import Role  # noqa: PLC0415
+    from dppp.service.ceremony.parcel import PARCEL, write_parcel  # noqa: PLC0415
+    from dppp.service.stores.new_files import PUBLIC, NewFile, write_new_files  # noqa: PLC0415
 
+    others = [Home(folder=each).request() for each in together_with or ()]
     request = make_home(home, name=name, role=Role(role.value), hosts=host or (), records=records)
+    if others:
+        packed = write_parcel([*others, request])
+        write_new_files(home, [NewFile(name=PARCEL, data=packed, mode=PUBLIC)])
+    to_send = home / (PARCEL if others else REQUEST)
     result = {
         "home": str(home),
         "role": request.role.value,
         "name": request.name,
         "records": request.records,
-        "request_file": str(home / REQUEST),
+        "request_file": str(to_send),
         "fingerprint": request.fingerprint,
     }
 
     def show(console: Console) -> None:
         say(
             console,
-            f"request      {home / REQUEST}   to the coordinator",
+            f"request      {to_send}   to the coordinator",
+            *(
+                f"fingerprint  {each.spoken_fingerprint}   {each.role.value}, {each.name}"
+                for each in others
+            ),
             f"fingerprint  {request.spoken_fingerprint}",
             "",
             "All other files stay here. The coordinator sees the same fingerprint: compare it by "
@@ -242,12 +284,12 @@ def collect(
         require_folder_above(out)
     from dppp.service.ceremony.assembling import make_federation_file  # noqa: PLC0415
     from dppp.service.ceremony.coordinator import collect as keep  # noqa: PLC0415
-    from dppp.service.ceremony.coordinator import read_request, read_requests  # noqa: PLC0415
+    from dppp.service.ceremony.coordinator import read_requests, read_requests_of  # noqa: PLC0415
     from dppp.service.ceremony.terms import read_terms  # noqa: PLC0415
 
     if not requests and out is None:
         raise InputError("there is nothing to collect", hint="give join requests, or --out")
-    keep(folder, [read_request(path) for path in requests or ()])
+    keep(folder, [each for path in requests or () for each in read_requests_of(path)])
     joined, is_masked = read_requests(folder), read_terms(folder).cryptosystem == "masks"
     federation = None if out is None else make_federation_file(folder, out)
     rows = [
@@ -354,7 +396,7 @@ def setup(
         share=None if share is None else read_file(share),
         servers=server or (),
         listen=listen,
-        ledger=_ledger_files(ledger, head),
+        ledger=ledger_files(ledger, head),
     )
     result = {"home": str(home), "federation_hash": compared.hex(), **_describe_set_up(done)}
     emit(result, as_json=as_json, show=lambda console: say(console, *_set_up_lines(done)))
@@ -383,7 +425,8 @@ def _set_up_lines(done: "SetUp") -> list[str]:
     ]
 
 
-def _ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
+def ledger_files(ledger: Path | None, head: Path | None) -> "LedgerFiles | None":
+    """The ledger and its head as they were typed."""
     from dppp.service.stores.locations import LedgerFiles  # noqa: PLC0415
 
     if ledger is None and head is None:
@@ -399,7 +442,13 @@ def _about_ledger(done: "SetUp") -> list[str]:
     """Where a teacher counts, and what it says to accept."""
     if done.ledger is None:
         return []
-    lines = [f"ledger         {done.ledger.path}", f"its head       {done.ledger.head}", ""]
+    lines = [f"ledger         {done.ledger.path}", f"its head       {done.ledger.head}"]
+    if done.ledger.is_on_one_disk:
+        lines.append(
+            "Both are on one disk, and whoever puts back an old copy of that disk puts back both: "
+            "change head under [ledger] to a file on another disk."
+        )
+    lines.append("")
     accept = f"dppp teacher accept --config {done.configuration}"
     if done.ledger.path.exists():
         return [*lines, "This ledger is there already, and this task is charged to it:", accept]

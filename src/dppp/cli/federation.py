@@ -46,6 +46,7 @@ def _describe(federation: "FederationFile", own_end: datetime | None) -> dict[st
         "name": task.name,
         "data_id": task.data_id,
         "class_names": list(task.class_names),
+        "question": asdict(task.question),
         "features": list(task.features),
         "columns": [{"name": column.name, **asdict(column.type)} for column in task.columns],
         "abstain_below": task.abstain_below,
@@ -95,6 +96,9 @@ def cryptosystem_line(federation: "FederationFile") -> str:
     return f"paillier: a key of {size}; whoever dealt it could read ballots"
 
 
+_NAMES_OF = {"choice": "classes", "labels": "labels"}
+
+
 def show_federation(
     console: Console, federation: "FederationFile", own_end: datetime | None
 ) -> None:
@@ -110,7 +114,12 @@ def show_federation(
         ("task", task.name),
         ("task id", task.task_id.hex()),
         ("data", task.data_id),
-        ("classes", ", ".join(task.class_names)),
+        ("question", task.question.describe(task.class_names)),
+        *(
+            []
+            if task.question.kind == "number"
+            else [(_NAMES_OF[task.question.kind], ", ".join(task.class_names))]
+        ),
         ("features", _shortened(tuple(map(_feature_line, task.columns)))),
         ("promise", f"ε = {task.epsilon:g}, δ = {task.delta:g} over {task.queries:,} queries"),
         ("delivered", f"δ = {delivered:.6g}: the promise is {kept}"),

@@ -1,4 +1,4 @@
-"""`dppp ledger show | check | remember`: what a teacher has spent, and whether that is the truth.
+"""`dppp ledger`: what a teacher has spent, whether that is the truth, and copies of it.
 
 The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dppp.cli.options import JsonOption
+from dppp.cli.output_files import require_place
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
@@ -74,6 +75,56 @@ def remember(
     HeadFile(head_file).remember(head)
     result = {"head_file": str(head_file), **_head_json(head)}
     emit(result, as_json=as_json, show=lambda out: out.print(f"remembered: {head}"))
+
+
+@app.command()
+def backup(
+    ledger: LedgerArgument,
+    copy: Annotated[Path, typer.Argument(help="A new file for the copy.", show_default=False)],
+    *,
+    remembered: RememberedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a ledger beside a running teacher, and check every entry of the copy."""
+    from dppp.service.stores.head_file import HeadFile  # noqa: PLC0415
+    from dppp.service.stores.ledger_copies import back_up_ledger  # noqa: PLC0415
+    from dppp.service.stores.locations import read_location  # noqa: PLC0415
+
+    require_place(copy)
+    heads = None if remembered is None else HeadFile(_existing(remembered))
+    head = back_up_ledger(read_location(ledger), copy, heads=heads)
+    result = {"copy": str(copy), **_head_json(head), "remembered_found": heads is not None}
+
+    def show_it(out: Console) -> None:
+        out.print(f"copied: {head.index + 1:,} entries, all as written", markup=False)
+        out.print("The head file is not in it: keep that elsewhere, and never copy it back.")
+
+    emit(result, as_json=as_json, show=show_it)
+
+
+@app.command()
+def restore(
+    copy: Annotated[Path, typer.Argument(help="The newest copy.", show_default=False)],
+    ledger: Annotated[
+        str,
+        typer.Argument(
+            help="Where the ledger is missing: a file, or env:NAME or file:PATH of its PostgreSQL "
+            "url.",
+            show_default=False,
+        ),
+    ],
+    *,
+    head: Annotated[Path, typer.Option(help="The head file of the ledger that was lost.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Put a copy in the place of a lost ledger; refused if it is older than the head file."""
+    from dppp.service.stores.ledger_copies import restore_ledger  # noqa: PLC0415
+    from dppp.service.stores.locations import read_new_location  # noqa: PLC0415
+
+    found = restore_ledger(_existing(copy), read_new_location(ledger), head_path=head)
+    result = {"restored": True, **_head_json(found)}
+    words = f"restored: {found.index + 1:,} entries; the remembered head is among them"
+    emit(result, as_json=as_json, show=lambda out: out.print(words, markup=False))
 
 
 def _check(ledger: str, remembered: Path | None) -> "Head":
@@ -141,6 +192,9 @@ def _remarks(data: "DataSummary") -> Iterator[str]:
     """What stands below the tasks where it applies."""
     if any(task.fixed_together > 1 for task in data.tasks):
         yield "÷k: reserved once for k tasks that were fixed together"
+    for task in data.tasks:
+        if task.successor_id is not None:
+            yield f"{task.task_id.hex()[:16]} was succeeded by {task.successor_id.hex()[:16]}"
     refunded = sum(task.refunded for task in data.tasks)
     redone = sum(task.redone for task in data.tasks)
     if refunded:

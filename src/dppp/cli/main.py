@@ -20,6 +20,8 @@ from dppp.cli import (
     calibrate,
     card,
     ceremony,
+    change,
+    doctor,
     federation,
     keys,
     ledger,
@@ -47,11 +49,15 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and the wire format.")
+    ] = False,
 ) -> None:
     """Organisations label rows together: votes are encrypted, only noisy counts are opened."""
     if version:
-        sys.stdout.write(f"dppp {__version__}\n")
+        from dppp.protocol.wire import VERSION  # noqa: PLC0415
+
+        sys.stdout.write(f"dppp {__version__} (wire format {VERSION})\n")
     elif context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 
@@ -72,6 +78,8 @@ app.command()(ceremony.setup)
 app.command()(federation.federation)
 app.command()(card.card)
 app.add_typer(renew.app, name="renew")
+app.add_typer(change.app, name="change")
+app.command()(doctor.doctor)
 app.add_typer(teacher.app, name="teacher")
 app.add_typer(aggregator.app, name="aggregator")
 app.command()(query.query)

@@ -16,6 +16,12 @@ EpsilonOption = Annotated[float, typer.Option(help="Total ε, greater than 0.")]
 DeltaOption = Annotated[float, typer.Option(help="Total δ, between 0 and 1.")]
 QueriesOption = Annotated[int, typer.Option(help="Queries that the total covers.")]
 ClassesOption = Annotated[int, typer.Option(help="Classes to vote on.")]
+MaxLabelsOption = Annotated[
+    int | None, typer.Option(help="The question is of labels: at most so many in a vote.")
+]
+LevelsOption = Annotated[
+    int | None, typer.Option(help="The question is a number, in so many steps.")
+]
 ColludersOption = Annotated[
     int | None, typer.Option(help="Teachers who may collude. (default: teachers // 5, at least 1)")
 ]

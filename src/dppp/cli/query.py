@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -79,9 +80,17 @@ def query(
             "--fresh", help="Ask again about rows that have labels already; this costs budget."
         ),
     ] = False,
+    insist: Annotated[
+        bool,
+        typer.Option(
+            "--insist",
+            help="Ask even while too few teachers are online for a release. What is aborted then "
+            "stays charged.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Get labels for the rows of a file, which only the teachers can read.
+    """Get labels, or numbers, for the rows of a file, which only the teachers can read.
 
     If it is stopped, the same command goes on from there.
     """
@@ -110,11 +119,11 @@ def query(
         if keep.task_id is None:
             _say_unknown_keys()
         own = _own_rows(task, table, row_secrets)
-        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh)
+        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh, insist=insist)
         unsigned = len(labelled) - sum(is_signed)
         if fresh:
             _require_all_signed(unsigned)
-        _write_labels(out, labelled, is_signed, task.class_names)
+        _write_labels(out, labelled, is_signed, task)
         plan.finish()
         if keep.task_id is not None:
             _say_unsigned(unsigned, out)
@@ -151,7 +160,9 @@ def _say_unknown_keys() -> None:
 def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:
     return {
         "rows": len(labelled),
-        "abstained": sum(each.label is None for each in labelled),
+        "abstained": sum(
+            each.label is None and each.labels is None and each.value is None for each in labelled
+        ),
         "in_receipts": sum(is_signed),
         "flagged": sum(each.is_flagged for each in labelled),
     }
@@ -221,6 +232,7 @@ def _ask(
     keep: _Keep,
     *,
     is_fresh: bool,
+    insist: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
     from dppp.service.querier.asking import ask_in_parts  # noqa: PLC0415
@@ -241,6 +253,7 @@ def _ask(
                 own,
                 plan,
                 is_fresh=is_fresh,
+                insist=insist,
                 with_transcripts=keep.transcripts is not None,
                 report=lambda done, words: bars.update(bar, completed=done, description=words),
             ),
@@ -310,22 +323,54 @@ def _write_labels(
     path: Path,
     labelled: "Sequence[Labelled]",
     is_signed: Sequence[bool],
-    classes: Sequence[str],
+    task: "Task",
 ) -> None:
+    """A line for each row: its answer, the noisy counts, and what to think of them."""
+    kind = task.question.kind
     unfinished = path.with_name(f"{path.name}.new")
     try:
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            counts = [f"count_{name}" for name in classes]
-            writer.writerow(["row", "label", *counts, "lead_by_noise", "flagged", "in_receipt"])
+            counts = [f"count_{name}" for name in task.class_names]
+            answer, sure = _ANSWER_COLUMNS[kind]
+            writer.writerow(["row", *answer, *counts, *sure, "flagged", "in_receipt"])
             for number, (each, signed) in enumerate(zip(labelled, is_signed, strict=True), start=1):
-                label = "" if each.label is None else each.label
+                found, told = _answer_cells(kind, each, task.class_names)
                 words = ["true" if flag else "false" for flag in (each.is_flagged, signed)]
-                lead = "" if each.lead_by_noise is None else f"{each.lead_by_noise:.3g}"
-                writer.writerow([number, label, *each.counts, lead, *words])
+                writer.writerow([number, *found, *each.counts, *told, *words])
         unfinished.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+_ANSWER_COLUMNS = {
+    "choice": (["label"], ["lead_by_noise"]),
+    "labels": (["labels"], []),
+    "number": (["value"], ["standard_error"]),
+}
+"""What a file of labels has beside the counts, before and after them."""
+
+
+def _answer_cells(
+    kind: str, labelled: "Labelled", names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The same for one row. Labels stand between semicolons, one with a semicolon in quotes."""
+    if kind == "number":
+        value = "" if labelled.value is None else f"{labelled.value:.10g}"
+        error = "" if labelled.standard_error is None else f"{labelled.standard_error:.3g}"
+        return [value], [error]
+    if kind == "labels":
+        return [join_labels(labelled.labels or (), names)], []
+    lead = "" if labelled.lead_by_noise is None else f"{labelled.lead_by_noise:.3g}"
+    return ["" if labelled.label is None else labelled.label], [lead]
+
+
+def join_labels(labels: Sequence[str], names: Sequence[str]) -> str:
+    """Several labels in one cell, in the order of the task."""
+    text = io.StringIO()
+    wanted = [name for name in names if name in labels]
+    csv.writer(text, delimiter=";", lineterminator="").writerow(wanted)
+    return text.getvalue() if wanted else ""
 
 
 def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> None:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from dppp.learning.training import TrainedModels
     from dppp.protocol.task import Task
 
-_KEY = "shards.key"
-_KEY_BYTES = 32
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
@@ -71,7 +68,7 @@ def train(
     dropouts: DropoutsOption = None,
     shard_key: Annotated[
         Path | None,
-        typer.Option(help=f"Deals records to shards; made once. (default: {_KEY} beside --out)"),
+        typer.Option(help="Deals records to shards; made once. (default: shards.key beside --out)"),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Models that are trained at a time.", min=1)] = 1,
     as_json: JsonOption = False,
@@ -81,6 +78,7 @@ def train(
     require_service()
     from dppp.learning.csv_records import read_records  # noqa: PLC0415
     from dppp.service.teacher.models.folder import require_new, save_folder  # noqa: PLC0415
+    from dppp.service.teacher.models.shard_key import SHARD_KEY  # noqa: PLC0415
 
     seat, folder = _seat(config, out)
     require_folder_above(folder)
@@ -109,7 +107,7 @@ def train(
     else:
         records = _as_task_asks(records, seat[0])
         wanted = _of_task(*seat, votes=votes, unit=unit)
-    key_file = shard_key or folder.parent / _KEY
+    key_file = shard_key or folder.parent / SHARD_KEY
     trained = _train(records, wanted, key_file, jobs)
     manifest = save_folder(folder, trained)
     has_names = person is not None or identifier is not None
@@ -133,6 +131,7 @@ def _train(records: "Records", wanted: _Wanted, key_file: Path, jobs: int) -> "T
     """The models, with a bar where somebody watches."""
     from dppp.learning.examples.local_models import table_model  # noqa: PLC0415
     from dppp.learning.training import train_models  # noqa: PLC0415
+    from dppp.service.teacher.models.shard_key import read_or_make_shard_key  # noqa: PLC0415
 
     with counted_progress("training models") as report:
         return train_models(
@@ -140,7 +139,7 @@ def _train(records: "Records", wanted: _Wanted, key_file: Path, jobs: int) -> "T
             table_model(records.rows),
             votes=wanted.votes,
             unit=wanted.unit,
-            key=_read_or_make_key(key_file),
+            key=read_or_make_shard_key(key_file),
             jobs=jobs,
             report=report,
         )
@@ -240,24 +239,6 @@ def _as_task_asks(records: "Records", task: "Task") -> "Records":
 
     require_classes(records, task.class_names)
     return take_columns(records, task.features)
-
-
-def _read_or_make_key(path: Path) -> bytes:
-    """The same key again deals the same records to the same shards."""
-    from dppp.randomness import system_randomness  # noqa: PLC0415
-    from dppp.service.stores.new_files import NewFile, read_file, write_new_files  # noqa: PLC0415
-
-    if not path.exists():
-        key = system_randomness(_KEY_BYTES)
-        write_new_files(path.parent, [NewFile(name=path.name, data=key)])
-        return key
-    key = read_file(path)
-    if len(key) != _KEY_BYTES:
-        raise InputError(
-            f"{path} is not a shard key: it has {len(key)} bytes, not {_KEY_BYTES}",
-            hint="give the file that an earlier `dppp train` made, or the name of a new one",
-        )
-    return key
 
 
 def _show(

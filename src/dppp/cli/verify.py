@@ -20,6 +20,7 @@ _FEW_ROWS = 20
 if TYPE_CHECKING:
     from dppp.protocol.messages import TaskId
     from dppp.protocol.receipt import Verified
+    from dppp.protocol.release import Release
 
 
 def verify(
@@ -65,7 +66,9 @@ def verify(
         "endorsements": len(verified.endorsers),
         "flagged": [each.is_flagged for each in verified.answers],
         "queries": len(verified.answers),
-        "labels": [_label(verified, each.label) for each in verified.answers],
+        "question": task.question.kind,
+        "labels": [_label(verified, each) for each in verified.answers],
+        "values": [each.value for each in verified.answers],
         "counts": [list(each.counts) for each in verified.answers],
         "rows": found,
         "epsilon": task.epsilon,
@@ -122,13 +125,28 @@ def _are_sums_checked(verified: "Verified") -> bool:
     return verified.task.cryptosystem == "paillier" or "ballots" in verified.checks
 
 
-def _label(verified: "Verified", label: int | None) -> str | None:
-    return None if label is None else verified.task.class_names[label]
+def _label(verified: "Verified", answer: "Release") -> str | list[str] | None:
+    """The label of an answer, or its labels; None where there is neither."""
+    names = verified.task.class_names
+    if answer.labels is not None:
+        return [names[place] for place in answer.labels]
+    return None if answer.label is None else names[answer.label]
+
+
+def _words(verified: "Verified", answer: "Release") -> str:
+    """An answer as people read it."""
+    kind = verified.task.question.kind
+    if kind == "number":
+        return "nothing" if answer.value is None else f"{answer.value:.6g}"
+    found = _label(verified, answer)
+    if kind == "labels":
+        return "nothing" if found is None else ", ".join(found) or "no label"
+    return "abstained" if found is None else str(found)
 
 
 def _show_rows(console: Console, verified: "Verified", found: Sequence[int | None]) -> None:
     for answer, number in list(zip(verified.answers, found, strict=True))[:_FEW_ROWS]:
-        label = _label(verified, answer.label) or "abstained"
+        label = _words(verified, answer)
         name = "none of your rows" if number is None else f"row {number:,}"
         console.print(f"{name:>12}  {escape(label)}")
     if len(found) > _FEW_ROWS:
@@ -140,6 +158,18 @@ def _show_rows(console: Console, verified: "Verified", found: Sequence[int | Non
             style="yellow",
             soft_wrap=True,
         )
+
+
+def _show_answers(console: Console, verified: "Verified") -> None:
+    """How often each answer was given; of numbers their range."""
+    if verified.task.question.kind == "number":
+        values = [each.value for each in verified.answers if each.value is not None]
+        if values:
+            console.print(f"{len(values):>8,}  numbers from {min(values):.6g} to {max(values):.6g}")
+        return
+    tally = Counter(_words(verified, each) for each in verified.answers)
+    for name, count in tally.most_common():
+        console.print(f"{count:>8,}  {escape(name)}")
 
 
 def _show(console: Console, verified: "Verified", expected: "TaskId | None") -> None:
@@ -165,9 +195,7 @@ def _show(console: Console, verified: "Verified", expected: "TaskId | None") -> 
             "have cast more than a vote.",
             style="red",
         )
-    tally = Counter(_label(verified, each.label) or "abstained" for each in verified.answers)
-    for name, count in tally.most_common():
-        console.print(f"{count:>8,}  {escape(name)}")
+    _show_answers(console, verified)
     console.print(f"Task {task.task_id.hex()}", soft_wrap=True, highlight=False)
     if expected is None:
         console.print(

@@ -1,14 +1,16 @@
 """Votes in the clear, for verdicts: every model is asked in this process and nothing is hidden.
 
-For simulations. A deployment has no place where this could run.
+For simulations. A deployment has no place where this could run. Models are asked through joblib:
+one after the other here, or wherever `joblib.parallel_config` says (docs/usage.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from dppp.learning.frames import take
 from dppp.learning.one_thread import one_thread
@@ -21,7 +23,15 @@ def count_by_teacher(
     teachers: Sequence[Sequence[Predict]], rows: Any, classes: int
 ) -> NDArray[np.int64]:
     """Counts by teacher, record and class; each teacher has one model or several."""
-    return np.stack([sum_of_votes(models, rows, classes) for models in teachers])
+    return np.stack(list(each_teachers_votes(teachers, rows, classes)))
+
+
+def each_teachers_votes(
+    teachers: Sequence[Sequence[Predict]], rows: Any, classes: int
+) -> Iterator[NDArray[np.int64]]:
+    """Of one teacher after the other; where joblib is told so, asked on other machines."""
+    work = (delayed(sum_of_votes)(models, rows, classes) for models in teachers)
+    yield from Parallel(return_as="generator")(work)
 
 
 def sum_of_votes(models: Sequence[Predict], rows: Any, classes: int) -> NDArray[np.int64]:

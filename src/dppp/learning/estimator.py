@@ -33,7 +33,7 @@ from dppp.learning.simulated import SimulatedFederation
 from dppp.learning.tables import read_rows, read_training
 from dppp.learning.teachers_records import TeachersRecords
 from dppp.learning.verdict import Verdict
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.summary import Summary
@@ -315,7 +315,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         task, promise = self.ledger_.data[0].tasks[0], self.certificate_.promise
         spent = 0.0
         if task.answered:
-            spending = Spending(noise=self.certificate_.noise, queries=task.answered)
+            spending = self.certificate_.spending(task.answered)
             spent = min(promise.epsilon, account([spending], promise.delta))
         return {
             "queries": task.answered,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dppp.errors import InputError
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 
 
 def privacy_spent_over_folds(results: Mapping[str, Any]) -> dict[str, float]:
@@ -33,10 +33,7 @@ def privacy_spent_over_folds(results: Mapping[str, Any]) -> dict[str, float]:
     worst = {"folds": 0, "queries": 0, "epsilon": 0.0, "delta": delta}
     for member in np.unique(members & (answered > 0), axis=0):
         held = np.flatnonzero(member)
-        spendings = [
-            Spending(noise=fitted[fold].certificate_.noise, queries=int(answered[fold]))
-            for fold in held
-        ]
+        spendings = [fitted[fold].certificate_.spending(int(answered[fold])) for fold in held]
         epsilon = account(spendings, delta) if spendings else 0.0
         if epsilon > worst["epsilon"]:
             worst = {

@@ -6,13 +6,13 @@ array where there are numbers only, a DataFrame otherwise, with the same names a
 """
 
 import datetime
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dppp.errors import InputError, MissingExtraError
 from dppp.protocol.columns import NUMBER, TEXT, Column, Columns, ColumnType, compose
@@ -54,9 +54,14 @@ def import_pandas() -> Any:
     return pandas
 
 
+def _is_sparse(rows: Any) -> bool:
+    """Whether this is scipy's, without importing scipy to find out."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(rows))
+
+
 def _dense(rows: Any) -> Any:
-    is_sparse: bool = sparse.issparse(rows)
-    return rows.toarray() if is_sparse else rows
+    return rows.toarray() if _is_sparse(rows) else rows
 
 
 def take(rows: Any, places: NDArray[np.int64] | slice) -> Any:
@@ -110,7 +115,11 @@ class ArrayFormat:
         """For a model, from what the protocol gives or from rows that never travelled."""
         if isinstance(inputs, MixedRows):
             inputs = np.array(inputs.cells, dtype=np.float64).T
-        return sparse.csr_matrix(inputs) if self.is_sparse else inputs
+        if not self.is_sparse:
+            return inputs
+        from scipy import sparse  # noqa: PLC0415
+
+        return sparse.csr_matrix(inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +228,7 @@ Format = ArrayFormat | FrameFormat
 def format_of_array(rows: Any) -> ArrayFormat:
     """What an array's columns are; rows are numbers by now."""
     _, width = rows.shape
-    if sparse.issparse(rows):
+    if _is_sparse(rows):
         return ArrayFormat(missing=(False,) * width, is_sparse=True)
     return ArrayFormat(missing=tuple(np.isnan(rows).any(axis=0).tolist()))
 

@@ -57,10 +57,11 @@ def as_predict(model: object, classes: Sequence[object]) -> Predict:
     `classes` are the model's own labels of the task's classes, in the task's order: the names of
     the classes, or 0, 1, … for a model that learned numbers.
     """
-    return _numbers(_answer_of(model), classes)
+    return _numbers(answer_of(model), classes)
 
 
-def _answer_of(model: object) -> ModelFunction:
+def answer_of(model: object) -> ModelFunction:
+    """How a model is asked, whatever kind it is; refuses what cannot vote."""
     if isinstance(model, str | Path):
         return _onnx_answer(Path(model))
     if _is_torch_module(model):

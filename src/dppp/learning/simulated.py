@@ -19,7 +19,8 @@ from dppp.privacy.sampling import sampling_table
 from dppp.protocol.columns import Columns
 from dppp.protocol.inputs import decode_rows, encode_rows, join_rows
 from dppp.protocol.messages import ListHash, QueryId
-from dppp.protocol.release import Release, choose_label
+from dppp.protocol.question import CHOICE, Question
+from dppp.protocol.release import Release, choose_label, release_of
 from dppp.protocol.votes import Predict, as_models, sum_votes
 from dppp.randomness import RandomSource
 
@@ -37,6 +38,7 @@ class SimulatedFederation:
         columns: Columns,
         randomness: RandomSource,
         abstain_below: int | None = None,
+        question: Question = CHOICE,
     ) -> None:
         self.ledger = Ledger.create(MemoryStore(), teacher="all teachers, simulated")
         promise = certificate.promise
@@ -47,6 +49,7 @@ class SimulatedFederation:
         self._columns = columns
         self._randomness = randomness
         self._abstain_below = abstain_below
+        self._question = question
         self._known: dict[bytes, Release] = {}
 
     def ask(self, rows: Any, *, fresh: bool = False) -> Outcome:
@@ -69,6 +72,9 @@ class SimulatedFederation:
         batch = ListHash(hash_parts("dppp simulated batch 1", ids))
         self.ledger.record_ballot(_TASK, batch, ids, b"simulated")
         counts = self._noisy_counts(inputs)
+        if self._question.kind != "choice":
+            votes = sum(len(models) for models in self._models)
+            return [release_of(self._question, row, votes) for row in counts]
         return [
             Release(
                 label=choose_label(row, batch, each, abstain_below=self._abstain_below), counts=row
@@ -82,7 +88,7 @@ class SimulatedFederation:
         counts = np.zeros((len(rows), classes), dtype=np.int64)
         table = sampling_table(self._certificate.noise)
         for models in self._models:
-            counts += sum_votes(models, rows, classes)
+            counts += sum_votes(models, rows, classes, question=self._question)
             counts += table.draw(counts.size, self._randomness).reshape(counts.shape)
         counts -= self._certificate.noise.sum_of_centres(len(self._models))
         return [tuple(int(count) for count in row) for row in counts]

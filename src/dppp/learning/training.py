@@ -15,7 +15,7 @@ from dppp.errors import InputError
 from dppp.learning.choosing_votes import RECORDS_PER_CLASS
 from dppp.learning.csv_records import Records
 from dppp.learning.one_thread import one_thread
-from dppp.learning.shards import make_shards, require_unfitted, train_shard
+from dppp.learning.shards import Shard, make_shards, require_unfitted, train_shard
 
 Report = Callable[[int, int], object]
 """Told how many models are trained, of how many."""
@@ -54,15 +54,7 @@ def train_models(
     it has some, else by their places in it.
     """
     require_unfitted(estimator)
-    _require_enough(records, votes=votes, unit=unit)
-    ids = records.ids if records.persons is None else records.persons
-    shards = make_shards(
-        records.rows,
-        records.labels,
-        ids=None if ids is None else ids.tolist(),
-        votes=votes,
-        key=key,
-    )
+    shards = deal_records(records, votes=votes, unit=unit, key=key)
     work = (delayed(train_shard)(estimator, shard) for shard in shards)
     models = []
     report(0, votes)
@@ -75,6 +67,19 @@ def train_models(
         unit=unit,
         classes=tuple(sorted({str(label) for label in records.labels})),
         columns=records.features,
+    )
+
+
+def deal_records(records: Records, *, votes: int, unit: str, key: bytes) -> tuple[Shard, ...]:
+    """The shards of a table: by person where it says whom records are about, else by their ids."""
+    _require_enough(records, votes=votes, unit=unit)
+    ids = records.ids if records.persons is None else records.persons
+    return make_shards(
+        records.rows,
+        records.labels,
+        ids=None if ids is None else ids.tolist(),
+        votes=votes,
+        key=key,
     )
 
 
@@ -105,7 +110,7 @@ def _require_enough(records: Records, *, votes: int, unit: str) -> None:
     if unit == "person" and records.persons is None and votes > 1:
         raise InputError(
             "the unit is person, and nothing says whom the records are about",
-            hint="give the column by --person",
+            hint="name the column: --person, or person under [model]",
         )
     if unit == "teacher" and votes > 1:
         raise InputError(

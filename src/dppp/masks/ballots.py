@@ -2,7 +2,8 @@
 
     b_k = a_k·s + e_k + Δ·m_k                      for the vote blocks k ≥ 1, a_k = XOF(batch, k)
     votes = the blocks' bytes XOR pad(seed)
-    header = salt, H(b_0), H(votes), H(seed), H(seals of rows of s), H(seals of rows of the seed)
+    head   = salt, H(b_0), H(votes), H(seed)
+    header = head, H(seals of rows of s), H(seals of rows of the seed)
 
 A teacher casts one; the aggregator checks that its body is the one of its signed header; whoever
 verifies a transcript checks the same.
@@ -19,9 +20,10 @@ from dppp.masks.dealing import (
     SALT_BYTES,
     Preparation,
     digest_of_check_block,
+    digest_of_head,
     digest_of_seed,
     reduce_to,
-    seal_context,
+    seal_contexts,
     seal_rows,
     secret_row_bytes,
     seed_row_bytes,
@@ -30,11 +32,12 @@ from dppp.masks.gaussian import draw
 from dppp.masks.packing import Slots, pack_bits
 from dppp.masks.parameters import Parameters
 from dppp.masks.ring import multiply, public_polynomials
-from dppp.masks.sealing import TAG_BYTES, Purpose
+from dppp.masks.sealing import TAG_BYTES
 from dppp.randomness import KeyStream, RandomSource, expand_key, system_randomness
 
 _FIELDS = 6
 HEADER_BYTES = SALT_BYTES + (_FIELDS - 1) * HASH_BYTES
+HEADER_DIGESTS_BYTES = 2 * HASH_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,19 @@ class Header:
             self.secret_seals_digest,
             self.seed_seals_digest,
         )
+
+    @property
+    def head_digest(self) -> bytes:
+        """What its seals are bound to: all of it but their own digests."""
+        return digest_of_head(
+            self.salt, check=self.check_digest, votes=self.votes_digest, seed=self.seed_digest
+        )
+
+    @property
+    def digests(self) -> bytes:
+        """What other teachers see of it: H(head), with which they open seals, and H(the rest)."""
+        rest = (self.secret_seals_digest, self.seed_seals_digest)
+        return self.head_digest + hash_parts("dppp masks rest 1", rest)
 
     def to_bytes(self) -> bytes:
         """The canonical encoding, of fixed length."""
@@ -129,18 +145,16 @@ def cast(
 def _seal(preparation: Preparation, votes: bytes, votes_seed: bytes) -> tuple[Header, Body]:
     """The votes with the rows sealed for this ballot, and the header of both."""
     check_block = preparation.dealing.check_block
-    digests = {
-        "salt": preparation.salt,
-        "check_digest": digest_of_check_block(check_block),
-        "votes_digest": digest_of_votes(votes),
-        "seed_digest": digest_of_seed(preparation.seed),
-    }
-    keys = preparation.keys
-    context = seal_context(keys.epoch, keys.dealer, votes_seed=votes_seed, **digests)
-    secret_seals = seal_rows(preparation, Purpose.SECRET_ROW, context)
-    seed_seals = seal_rows(preparation, Purpose.SEED_ROW, context)
+    check, seed = digest_of_check_block(check_block), digest_of_seed(preparation.seed)
+    votes_digest = digest_of_votes(votes)
+    head = digest_of_head(preparation.salt, check=check, votes=votes_digest, seed=seed)
+    (context,) = seal_contexts(preparation.keys.epoch, votes_seed, [head])
+    secret_seals, seed_seals = seal_rows(preparation, context)
     header = Header(
-        **digests,
+        salt=preparation.salt,
+        check_digest=check,
+        votes_digest=votes_digest,
+        seed_digest=seed,
         secret_seals_digest=digest_of_seals(secret_seals),
         seed_seals_digest=digest_of_seals(seed_seals),
     )

@@ -18,7 +18,7 @@ from dppp.masks.dealing import (
     Dealing,
     digest_of_check_block,
     expand_root,
-    seal_context,
+    seal_contexts,
     secret_row_bytes,
     seed_row_bytes,
 )
@@ -33,7 +33,8 @@ from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 class SealedRow:
     """One seal: whose, to whom, of which kind, and what it is bound to. Its dealer signed it.
 
-    `votes_seed` is that of the batch and attempt in which the seal was delivered.
+    `votes_seed` is that of the batch and attempt in which the seal was delivered, and `head_digest`
+    of its dealer's header.
     """
 
     epoch: Epoch
@@ -41,21 +42,13 @@ class SealedRow:
     dealer: int
     recipient: int
     purpose: Purpose
-    header: Header
+    head_digest: bytes
     sealed: bytes
 
     @property
     def context(self) -> bytes:
         """What the seal is bound to."""
-        return seal_context(
-            self.epoch,
-            self.dealer,
-            votes_seed=self.votes_seed,
-            salt=self.header.salt,
-            check_digest=self.header.check_digest,
-            votes_digest=self.header.votes_digest,
-            seed_digest=self.header.seed_digest,
-        )
+        return seal_contexts(self.epoch, self.votes_seed, [self.head_digest])[0]
 
 
 def row_bytes(parameters: Parameters, purpose: Purpose) -> int:

@@ -16,7 +16,6 @@ again: one of an attempt that was given up, whose root has been shown, would hav
 the next attempt, and so its vote.
 """
 
-import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,24 +23,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES, hash_parts
 from dppp.masks.epoch_keys import Epoch
 from dppp.masks.gaussian import draw
 from dppp.masks.packing import pack_bits
 from dppp.masks.parameters import FIELD, Parameters
 from dppp.masks.ring import ShortPolynomial, multiply, public_polynomial
-from dppp.masks.sealing import Purpose, seal_many
+from dppp.masks.sealing import Pairs, Purpose
 from dppp.masks.sharing import Sharing, draw_elements, elements_to_bytes
 from dppp.randomness import KeyStream, RandomSource, system_randomness
 
 SALT_BYTES = 32
 SEED_ELEMENTS = 16
 ROOT_BYTES = 32
-BOUND_BYTES = SALT_BYTES + 3 * HASH_BYTES
-"""What a seal is bound to of a header: salt and digests of check block, votes and seed."""
-_DEALER_LENGTH = (4).to_bytes(8, "big")
-_BOUND_LENGTH = BOUND_BYTES.to_bytes(8, "big")
 _CHECK_DOMAIN = "dppp masks check block 1"
 
 
@@ -128,44 +122,19 @@ def reduce_to(parameters: Parameters, words: NDArray[np.uint64]) -> NDArray[np.u
     return reduced
 
 
-def seal_context(
-    epoch: Epoch,
-    dealer: int,
-    *,
-    votes_seed: bytes,
-    salt: bytes,
-    check_digest: bytes,
-    votes_digest: bytes,
-    seed_digest: bytes,
-) -> bytes:
-    """What all seals of one ballot are bound to: its batch, its attempt and its header.
+def digest_of_head(salt: bytes, *, check: bytes, votes: bytes, seed: bytes) -> bytes:
+    """H(all of a header but the digests of the seals themselves)."""
+    return hash_parts("dppp masks head 1", (salt, check, votes, seed))
 
-    All of the header but the digests of the seals themselves. `votes_seed` stands for the batch and
-    the attempt: it is another one for each.
+
+def seal_contexts(epoch: Epoch, votes_seed: bytes, heads: Iterable[bytes]) -> list[bytes]:
+    """What all seals of a ballot are bound to, for the digest of each ballot's head.
+
+    `votes_seed` stands for the batch and the attempt: it is another one for each. A teacher needs N
+    of these for every list, so what all have in common is hashed once.
     """
-    bound = salt + check_digest + votes_digest + seed_digest
-    return seal_contexts(epoch, votes_seed, [(dealer, bound)])[0]
-
-
-def seal_contexts(
-    epoch: Epoch, votes_seed: bytes, dealers: Iterable[tuple[int, bytes]]
-) -> list[bytes]:
-    """The contexts of the seals of several dealers, each with what its header binds, joined.
-
-    H(epoch, votes_seed, dealer, bound), each part behind its length. A teacher needs N of these for
-    every list, so what all have in common is hashed once.
-    """
-    start = hashlib.sha256()
-    for part in (b"dppp masks seal context 2", epoch.to_bytes(), votes_seed):
-        start.update(len(part).to_bytes(8, "big") + part)
-    found = []
-    for dealer, bound in dealers:
-        if len(bound) != BOUND_BYTES:
-            raise InputError("the context of a seal is of a salt and three digests")
-        one = start.copy()
-        one.update(_DEALER_LENGTH + dealer.to_bytes(4, "big") + _BOUND_LENGTH + bound)
-        found.append(one.digest())
-    return found
+    common = hash_parts("dppp masks seal context 3", (epoch.to_bytes(), votes_seed))
+    return [common + head for head in heads]
 
 
 def digest_of_check_block(block: bytes) -> bytes:
@@ -195,20 +164,20 @@ def prepare(
     )
 
 
-def seal_rows(preparation: Preparation, purpose: Purpose, context: bytes) -> bytes:
-    """The seals of one kind to all recipients, one after another; by the dealer as it casts."""
+def seal_rows(preparation: Preparation, context: bytes) -> tuple[bytes, bytes]:
+    """The seals of rows of the secret and of the seed, each to all recipients; by the dealer."""
     keys = preparation.keys
-    of_secret = purpose is Purpose.SECRET_ROW
-    rows = preparation.dealing.rows if of_secret else preparation.seed_rows
-    seals = seal_many(
+    places = np.array(keys.recipients) - 1
+    secret_rows = rows_as_bytes(preparation.dealing.rows[places])
+    pairs = Pairs.of_dealer(
         keys.sealing_keys,
-        rows_as_bytes(rows[np.array(keys.recipients) - 1]),
-        purpose=purpose,
         dealer=keys.dealer,
         recipients=keys.recipients,
         context=context,
+        length=secret_rows.shape[1],
     )
-    return b"".join(seals)
+    seed_rows = rows_as_bytes(preparation.seed_rows[places])
+    return pairs.seal(Purpose.SECRET_ROW, secret_rows), pairs.seal(Purpose.SEED_ROW, seed_rows)
 
 
 def _centred(elements: NDArray[np.uint16]) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """What many answers cost: privacy loss distributions, composed by dp-accounting.
 
-One release with T queries composes 2T identical losses, since each query moves two counts
-(divergence.py). The loss of one moved count is put on a grid so that nothing is lost: an atom of
+One release with T queries composes 2T identical losses where each query moves two counts, and one
+for each count that moves where the question is another (change.py). The loss of one moved count is
+put on a grid so that nothing is lost: an atom of
 mass p under one neighbour and q under the other is split between the two grid points around its
 loss so that both masses are kept,
 
@@ -16,15 +17,25 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
 
 from dppp.errors import InputError, UncertifiedError
-from dppp.privacy.divergence import HIGHEST_EPSILON, delta_at, require_delta, require_epsilon
+from dppp.privacy.change import ONE_OF_CLASSES, Change
+from dppp.privacy.divergence import (
+    HIGHEST_EPSILON,
+    delta_at,
+    require_delta,
+    require_epsilon,
+    require_log_concave,
+)
 from dppp.privacy.noise import Noise, pmf_of
 from dppp.privacy.pmf import Floats
 from dppp.whole_numbers import keep_whole
+
+if TYPE_CHECKING:  # 50 MB with what it brings, and most processes only read certificates
+    from dp_accounting.pld import pld_pmf
 
 _STEPS_PER_DEVIATION = 96
 """Grid steps in a standard deviation of one count's loss."""
@@ -38,18 +49,25 @@ _TAIL_TRUNCATION = 1e-18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Queries answered with the same noise.
+    """Queries answered with the same noise, and what one vote can do to the counts of each.
 
     >>> from dppp import Skellam, Spending
-    >>> Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
-    Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100)
+    >>> Spending(noise=Skellam(share_variance=40.0, shares=15), queries=100).moves
+    200
     """
 
     noise: Noise
     queries: int
+    change: Change = ONE_OF_CLASSES
 
     def __post_init__(self) -> None:
         keep_whole(self, "queries")
+        require_log_concave(self.noise, self.change)
+
+    @property
+    def moves(self) -> int:
+        """How many counts move, in all queries together."""
+        return self.queries * self.change.moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +79,13 @@ class _Losses:
     infinite: float
 
     @classmethod
-    def of(cls, noise: Noise) -> "_Losses":
+    def of(cls, noise: Noise, shift: int) -> "_Losses":
         pmf = pmf_of(noise)
-        if len(pmf.masses) == 1:
+        if len(pmf.masses) <= shift:
             return cls(losses=np.zeros(1), masses=np.zeros(1), infinite=1.0)
-        before, after = pmf.masses[:-1], pmf.masses[1:]
+        before, after = pmf.masses[:-shift], pmf.masses[shift:]
         slack = 2 * pmf.relative_error
-        infinite = float(pmf.masses[-1]) + pmf.tail
+        infinite = float(np.sum(pmf.masses[-shift:])) + pmf.tail
         return cls(losses=np.log(before / after) + slack, masses=before, infinite=infinite)
 
     @property
@@ -75,8 +93,10 @@ class _Losses:
         mean = float(np.dot(self.masses, self.losses))
         return float(np.dot(self.masses, (self.losses - mean) ** 2))
 
-    def on_grid(self, step: float) -> pld_pmf.DensePLDPmf:
+    def on_grid(self, step: float) -> "pld_pmf.DensePLDPmf":
         """Equation A1 for every atom."""
+        from dp_accounting.pld import pld_pmf  # noqa: PLC0415
+
         below = np.floor(self.losses / step).astype(np.int64)
         rest = self.losses - below * step
         up = self.masses * np.clip(np.expm1(-rest) / math.expm1(-step), 0.0, 1.0)
@@ -95,8 +115,8 @@ class LossDistribution:
             raise InputError(
                 "nothing to account for", hint="give at least one noise with its queries"
             )
-        losses = [_Losses.of(spending.noise) for spending in spendings]
-        counts = [2 * spending.queries for spending in spendings]
+        losses = [_Losses.of(each.noise, each.change.shift) for each in spendings]
+        counts = [spending.moves for spending in spendings]
         step = _grid_step(losses, counts)
         with np.errstate(over="ignore"):  # dp-accounting tries orders that overflow, and skips them
             parts = [
@@ -104,7 +124,7 @@ class LossDistribution:
                 for loss, count in zip(losses, counts, strict=True)
             ]
         self._pmf = functools.reduce(lambda one, other: one.compose(other, 0.0), parts)
-        self._rounding = _transform_error(sum(spending.queries for spending in spendings))
+        self._rounding = _transform_error(sum(counts))
 
     def delta_at(self, epsilon: float) -> float:
         """δ of the whole at this ε, rounded up."""
@@ -115,14 +135,14 @@ def total_delta(spendings: Sequence[Spending], epsilon: float) -> float:
     """δ of everything answered at this ε: exact for one query, else composed; rounded up."""
     epsilon = require_epsilon(epsilon)
     if _is_one_query(spendings):
-        return delta_at(spendings[0].noise, epsilon)
+        return _delta_of_one(spendings[0], epsilon)
     return LossDistribution(spendings).delta_at(epsilon)
 
 
 def delta_curve(spendings: Sequence[Spending], epsilons: Sequence[float]) -> list[float]:
     """δ at each of these ε, composing once."""
     if _is_one_query(spendings):
-        return [delta_at(spendings[0].noise, epsilon) for epsilon in epsilons]
+        return [_delta_of_one(spendings[0], epsilon) for epsilon in epsilons]
     distribution = LossDistribution(spendings)
     return [distribution.delta_at(epsilon) for epsilon in epsilons]
 
@@ -137,27 +157,35 @@ def account(spendings: Sequence[Spending], delta: float) -> float:
     """
     delta = require_delta(delta)
     if _is_one_query(spendings):
-        only = spendings[0].noise
-        return _smallest_epsilon(lambda epsilon: delta_at(only, epsilon), delta)
+        only = spendings[0]
+        return _smallest_epsilon(lambda epsilon: _delta_of_one(only, epsilon), delta)
     return _smallest_epsilon(LossDistribution(spendings).delta_at, delta)
 
 
-def least_delta(queries: int) -> float:
+def least_delta(queries: int, change: Change = ONE_OF_CLASSES) -> float:
     """The smallest δ that this arithmetic can tell from its own rounding over `queries` queries."""
-    return 1e-38 if queries == 1 else 16 * _transform_error(queries)
+    if queries == 1 and change.moved <= 2:
+        return 1e-38
+    return 16 * _transform_error(queries * change.moved)
 
 
-def _transform_error(queries: int) -> float:
+def _transform_error(moves: int) -> float:
     """Bound on the error that composing by Fourier transforms makes in δ.
 
     A transform raised to the power k has a relative error of about k units in the last place; what
     was seen is ten times below this.
     """
-    return (2 * queries + 64) * 2.0**-50
+    return (moves + 64) * 2.0**-50
 
 
 def _is_one_query(spendings: Sequence[Spending]) -> bool:
-    return len(spendings) == 1 and spendings[0].queries == 1
+    """Whether δ is one sum: one query of which no more than two counts move."""
+    only = spendings[0] if len(spendings) == 1 else None
+    return only is not None and only.queries == 1 and only.change.moved <= 2
+
+
+def _delta_of_one(spending: Spending, epsilon: float) -> float:
+    return delta_at(spending.noise, epsilon, change=spending.change)
 
 
 def _grid_step(losses: Sequence[_Losses], counts: Sequence[int]) -> float:

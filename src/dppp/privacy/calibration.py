@@ -12,6 +12,7 @@ from dataclasses import replace
 from dppp.errors import InputError, UncertifiedError
 from dppp.privacy.accounting import least_delta
 from dppp.privacy.certificate import CALIBRATIONS, Certificate, Promise, issue_certificate
+from dppp.privacy.change import ONE_OF_CLASSES, change_of
 from dppp.privacy.noise import FAMILIES, family_named
 from dppp.privacy.paper_calibration import PAPER_FAMILIES, calibrate_as_the_paper
 from dppp.privacy.smallest_noise import gaussian_deviation, smallest_noise
@@ -37,9 +38,14 @@ def calibrate(
     dropouts: int | None = None,
     queries: int = 1,
     classes: int = 10,
+    max_labels: int | None = None,
+    levels: int | None = None,
     calibration: str = "exact",
 ) -> Certificate:
     """The noise of this family (or of the best one, "auto") for a total (ε, δ) over all queries.
+
+    The question is one of `classes`; with `max_labels` at most so many of them; with `levels` a
+    number in so many steps.
 
     >>> from dppp import calibrate
     >>> found = calibrate("auto", epsilon=1, delta=1e-5, teachers=20, queries=10)
@@ -48,7 +54,8 @@ def calibrate(
     >>> round(found.noise.variance)
     272
     """
-    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=classes)
+    counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
+    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change)
     trust = Trust.with_defaults(teachers, colluders, dropouts)
     return calibrate_for(noise, promise, trust, calibration=calibration)
 
@@ -73,7 +80,7 @@ def calibrate_for(
 
 
 def _require_computable(promise: Promise) -> None:
-    least = least_delta(promise.queries)
+    least = least_delta(promise.queries, promise.change)
     if promise.delta < least:
         raise InputError(
             f"delta = {promise.delta:g} is too small to be certified over {promise.queries} "
@@ -135,5 +142,6 @@ def compare(promise: Promise, trust: Trust) -> list[Certificate]:
     _require_computable(promise)
     require_narrow_promise(promise)
     certificates = _calibrate_every_family(promise, trust)
-    certificates += [calibrate_as_the_paper(name, promise, trust) for name in PAPER_FAMILIES]
+    if promise.change == ONE_OF_CLASSES:
+        certificates += [calibrate_as_the_paper(name, promise, trust) for name in PAPER_FAMILIES]
     return sorted(certificates, key=lambda each: (not each.certified, each.noise.variance))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dppp.privacy.accounting import Spending, total_delta
+from dppp.privacy.change import ONE_OF_CLASSES, Change
 from dppp.privacy.divergence import require_delta, require_epsilon
 from dppp.privacy.noise import Noise, family_named, noise_from_parameters, parameter_names
 from dppp.privacy.sampling import sampling_delta
@@ -22,18 +23,27 @@ Formula = tuple[tuple[str, int | float], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Total (ε, δ) for a number of queries over this many classes."""
+    """Total (ε, δ) for a number of queries with this many counts each, one for every class.
+
+    A number has one count. What one vote can do to the counts is in `change`.
+    """
 
     epsilon: float
     delta: float
     queries: int = 1
     classes: int = 10
+    change: Change = ONE_OF_CLASSES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", require_epsilon(self.epsilon))
         object.__setattr__(self, "delta", require_delta(self.delta))
         keep_whole(self, "queries")
-        keep_whole(self, "classes", least=2)
+        keep_whole(self, "classes", least=min(2, self.change.moved))
+
+    def spending(self, noise: Noise, queries: int | None = None) -> Spending:
+        """So many queries (all, if not said) answered with this noise."""
+        queries = self.queries if queries is None else queries
+        return Spending(noise=noise, queries=queries, change=self.change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +83,10 @@ class Certificate:
     is_simulated: bool = False
     """Nothing was encrypted: the noise would keep the promise, but nobody is protected."""
 
+    def spending(self, queries: int | None = None) -> Spending:
+        """So many of the queries (all, if not said), for `account`."""
+        return self.promise.spending(self.noise, queries)
+
     @property
     def certified(self) -> bool:
         """Whether the promise is kept, sampling included; never in a simulation."""
@@ -95,6 +109,8 @@ class Certificate:
             "delta": self.promise.delta,
             "queries": self.promise.queries,
             "classes": self.promise.classes,
+            "counts_moved": self.promise.change.moved,
+            "moved_by": self.promise.change.shift,
             "exact_delta": self.exact_delta,
             "sampling_delta": self.sampling_delta,
             "certified": self.certified,
@@ -123,7 +139,7 @@ def issue_certificate(
         trust=trust,
         noise=noise,
         calibration=calibration,
-        exact_delta=total_delta([Spending(noise=noise, queries=promise.queries)], promise.epsilon),
+        exact_delta=total_delta([promise.spending(noise)], promise.epsilon),
         sampling_delta=sampling_delta(
             noise, epsilon=promise.epsilon, queries=promise.queries, classes=promise.classes
         ),

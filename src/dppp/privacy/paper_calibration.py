@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from dppp.errors import InputError
 from dppp.privacy.certificate import Certificate, Formula, Promise, issue_certificate
+from dppp.privacy.change import ONE_OF_CLASSES
 from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise
 from dppp.privacy.paper_bounds import (
     analytic_gaussian_sigma,
@@ -20,6 +21,11 @@ from dppp.privacy.trust import Trust
 
 def calibrate_as_the_paper(name: str, promise: Promise, trust: Trust) -> Certificate:
     """Theorem 1 or 2, once per query; for more queries the paper leaves only ε/T and δ/T."""
+    if promise.change != ONE_OF_CLASSES:
+        raise InputError(
+            "the paper's formulas are for one of several classes, not for labels or numbers",
+            hint="use --calibration exact",
+        )
     epsilon, delta = promise.epsilon / promise.queries, promise.delta / promise.queries
     honest = _honest_teachers_in_the_paper(trust)
     noise, formula = _theorem(name)(epsilon, delta, honest, trust.honest_shares)

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from scipy import optimize
 
-from dppp.privacy.accounting import Spending, total_delta
+from dppp.privacy.accounting import total_delta
 from dppp.privacy.certificate import Formula, Promise
 from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise, Polya, Skellam
 from dppp.privacy.paper_bounds import analytic_gaussian_sigma
@@ -173,8 +173,7 @@ def _smallest_tosses(promise: Promise) -> int:
 
 
 def _log_excess(noise: Noise, promise: Promise) -> float:
-    spending = Spending(noise=noise, queries=promise.queries)
-    delta = total_delta([spending], promise.epsilon)
+    delta = total_delta([promise.spending(noise)], promise.epsilon)
     return math.log(max(delta, 1e-300)) - math.log(promise.delta)
 
 
@@ -189,8 +188,8 @@ def _bracket(excess: Callable[[float], float], start: float) -> tuple[float, flo
 
 
 def _gaussian_variance(promise: Promise) -> float:
-    """Where to start: continuous Gaussian noise, each query moving two counts by one."""
-    sensitivity = math.sqrt(2 * promise.queries)
+    """Where to start: continuous Gaussian noise against the length of all moves together."""
+    sensitivity = promise.change.shift * math.sqrt(promise.change.moved * promise.queries)
     return analytic_gaussian_sigma(promise.epsilon, promise.delta, sensitivity) ** 2
 
 

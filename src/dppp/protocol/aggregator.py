@@ -11,7 +11,7 @@ the batches that somebody has to go on with, and `adopt` goes on with one: teach
 their ledgers. Whoever comes second to the end takes the first one's outcome.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from dppp.errors import DpppError, InputError, PeerFault, Refusal, SignatureFault
@@ -33,6 +33,7 @@ from dppp.protocol.events import (
 )
 from dppp.protocol.messages import BatchId, BatchRequest, QueryId, split_query_ids
 from dppp.protocol.receipt import Receipt
+from dppp.protocol.refusals import RefusalNotice, read_notice
 from dppp.protocol.release import Release
 from dppp.protocol.rows import require_for_all
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
@@ -138,6 +139,8 @@ class Aggregator:
             return Output()  # a stranger's faults must not count as answers
         try:
             message_kind = kind_of(data)
+            if message_kind == RefusalNotice.KIND:
+                return self._take_refusal(read_notice(self.task, teacher, data), now)
             if message_kind not in self._maker.batch_kinds:
                 self._maker.take(message_kind, teacher, data)
                 return self.tick(now)
@@ -165,11 +168,19 @@ class Aggregator:
             output += Output(sends=_sends(batch, batch.wanted() - before))
         return output
 
-    def remind(self) -> Output:
-        """Everything that was asked and not answered, again; for channels that lose messages."""
-        return Output(
-            sends=tuple(send for each in self._batches.values() for send in _reminders(each))
-        )
+    def remind(
+        self, batches: Collection[BatchId] | None = None, *, teacher: int | None = None
+    ) -> Output:
+        """Everything that was asked and not answered, again; for channels that lose messages.
+
+        Of these batches and this teacher only, where they are named.
+        """
+        chosen = [
+            batch
+            for identifier, batch in self._batches.items()
+            if batches is None or identifier in batches
+        ]
+        return Output(sends=tuple(send for each in chosen for send in _reminders(each, teacher)))
 
     def refresh(self, identifier: BatchId) -> Output:
         """Another aggregator may have ended a batch that is under way here as well."""
@@ -203,6 +214,13 @@ class Aggregator:
         """What was released before for a query: free."""
         return self._releases.get(QueryId(query_id))
 
+    def left_out(self) -> frozenset[int]:
+        """Who takes part in no new batch, for a fault in one before, until an operator lets it in.
+
+        Under paillier a fault counts in its own batch only, and nobody is remembered.
+        """
+        return frozenset(each.teacher for each in self._stored.culprits())
+
     def ended_among(self, batches: Iterable[BatchId]) -> set[BatchId]:
         """Which of these have ended, here or elsewhere; what they released is known after this."""
         return {each for each in batches if each in self._ended or self.outcome(each) is not None}
@@ -215,6 +233,15 @@ class Aggregator:
         """
         asked = hash_parts("dppp derive secret 1", (self.task.task_id, purpose.encode()))
         return hash_parts("dppp derived secret 1", (self._signer(asked),))
+
+    def _take_refusal(self, notice: RefusalNotice, now: int) -> Output:
+        """Said by its teacher; it changes nothing but what is told of the batch."""
+        output = Output()
+        for batch in self._batches.values():
+            if batch.is_about(notice.about):
+                batch.note_refusal(notice, now=now)
+                output += Output(events=batch.take_news())
+        return output
 
     def _batch_of(self, message: Any) -> Batch:
         if message.batch_id not in self._batches:
@@ -283,11 +310,12 @@ def _sends(batch: Batch, wanted: Wanted) -> tuple[Send, ...]:
     )
 
 
-def _reminders(batch: Batch) -> tuple[Send, ...]:
+def _reminders(batch: Batch, only: int | None) -> tuple[Send, ...]:
     """The same for all that is still wanted, with what a restarted teacher has forgotten."""
     return tuple(
         Send(teacher=teacher, data=data)
         for teacher, step in sorted(batch.wanted())
+        if only in (None, teacher)
         for data in batch.reminders(teacher, step)
     )
 

@@ -27,8 +27,10 @@ from dppp.protocol.events import (
     Send,
     Stage,
     TeacherBlamed,
+    TeacherRefused,
 )
 from dppp.protocol.messages import BallotRequest, BatchId, BatchRequest, FromTeacher
+from dppp.protocol.refusals import RefusalNotice
 from dppp.protocol.rows import ballot_request, wrapped_key_of
 from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
@@ -67,6 +69,15 @@ class Patience:
     opening: int = 60
 
 
+LEAST_BYTES_PER_SECOND = 125_000
+"""Of each teacher's line, in both directions: 1 Mbit/s. Slower ones are not waited for."""
+
+
+def slow_seconds(length: int) -> int:
+    """How long these many bytes take at the least bandwidth, beside what they take anyway."""
+    return length // LEAST_BYTES_PER_SECOND
+
+
 class Batch(ABC):
     """The state of one batch. Each cryptosystem adds its own."""
 
@@ -81,9 +92,12 @@ class Batch(ABC):
         self.batch_id: BatchId = request.batch_id
         self.stage = Stage.BALLOTS
         self.faults: dict[int, str] = {}
+        self._refusals: dict[int, str] = {}
         self.outcome: Outcome | None = None
         self._task = task
-        self._patience = patience
+        # A list goes out and answers come back, however slow the line.
+        list_seconds = slow_seconds(task.list_bytes(len(self.query_ids)))
+        self._patience = replace(patience, opening=patience.opening + list_seconds)
         self._signer = signer
         self._quorum_since: int | None = None
         self._stage_since = 0
@@ -143,6 +157,29 @@ class Batch(ABC):
             self.faults[teacher] = reason
             self._news.append(TeacherBlamed(batch=self.batch_id, teacher=teacher, reason=reason))
 
+    def is_about(self, subject: bytes) -> bool:
+        """Whether a refusal with this subject is one of this batch."""
+        return subject == self.batch_id
+
+    def note_refusal(self, notice: RefusalNotice, *, now: int) -> None:
+        """A teacher says that it refused, and is still waited for: it may think better of it."""
+        teacher = notice.teacher
+        if self.stage.is_last or teacher not in {each for each, _ in self.wanted()}:
+            return
+        words = notice.words(now)
+        is_new = notice.rule not in self._refusals.get(teacher, "")
+        self._refusals[teacher] = words
+        if is_new:
+            ahead = notice.at - now
+            self._news.append(
+                TeacherRefused(
+                    batch=self.batch_id,
+                    teacher=teacher,
+                    rule=notice.rule,
+                    clock_ahead_seconds=ahead,
+                )
+            )
+
     def leave_out(self, faults: Mapping[int, str]) -> None:
         """Begin without these, who were at fault before."""
         self.faults |= faults
@@ -155,10 +192,12 @@ class Batch(ABC):
     def abort(self, reason: str, *, answered: set[int], is_refunded: bool = False) -> None:
         """End without a release, saying who was missing and who was at fault."""
         missing = set(range(1, self._task.trust.teachers + 1)) - answered - set(self.faults)
+        refused = sorted(missing & self._refusals.keys())
+        reason += "".join(f"; teacher {each} refused ({self._refusals[each]})" for each in refused)
         self.end_with(
             Abort(
                 reason=reason,
-                missing=tuple(sorted(missing)),
+                missing=tuple(sorted(missing - set(refused))),
                 culprits=tuple(sorted(self.faults)),
                 is_refunded=is_refunded,
             )

@@ -121,6 +121,16 @@ class TeacherBlamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeacherRefused:
+    """A teacher says that it refused what it was asked, by which rule; not held against it."""
+
+    batch: BatchId
+    teacher: int
+    rule: str
+    clock_ahead_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The batch has a receipt, and the store has it."""
 
@@ -167,7 +177,7 @@ StageEvent = (
     | Released
     | Aborted
 )
-Event = StageEvent | TeacherBlamed
+Event = StageEvent | TeacherBlamed | TeacherRefused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

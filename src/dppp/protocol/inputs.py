@@ -87,8 +87,8 @@ def split_rows(data: bytes, count: int, columns: Columns) -> Sequence[bytes]:
     """The bytes of each of `count` rows; run by every teacher, on bytes from a stranger."""
     if isinstance(columns, int) or is_plain(columns):
         _require_size(data, count, _width(columns))
-        width = _width(columns) * _FLOAT_BYTES
-        return [data[at : at + width] for at in range(0, len(data), width)]
+        rows: list[bytes] = np.frombuffer(data, dtype=f"V{_width(columns) * _FLOAT_BYTES}").tolist()
+        return rows
     return [data[start:end] for start, end, _ in _read_rows(data, count, columns)]
 
 

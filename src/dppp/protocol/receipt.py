@@ -121,7 +121,7 @@ def verify_receipt(
             task,
             query_ids,
             sums,
-            ballots=len(receipt.participants),
+            participants=receipt.participants,
             of_list=receipt.list_hash,
         )
         if answers != receipt.answers:

@@ -28,6 +28,7 @@ from dppp.protocol.columns import (
     types_of,
 )
 from dppp.protocol.messages import TaskId
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.units import MOST_VOTES, require_unit
 from dppp.protocol.wire import encode
 from dppp.whole_numbers import require_whole
@@ -163,10 +164,16 @@ class Task:
     plaintext_bits: int
     masks: MaskTerms | None = None
     unit: str = "teacher"
+    question: Question = CHOICE
     column_types: tuple[ColumnType, ...] = ()
     """What each feature is; none where all are numbers that are always there."""
+    succeeds: bytes | None = None
+    """The task that this one takes the place of, on the rest of what was reserved for it."""
     task_id: TaskId = field(init=False, repr=False, compare=False)
     """The hash of all terms. Every message is held to it, so it is worked out once."""
+    columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)
+    """What a row holds: the features with their types."""
+    _ring: Parameters | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         try:
@@ -177,6 +184,8 @@ class Task:
             hint = error.hint if isinstance(error, InputError) else None
             raise TaskError(f"a task that cannot be: {message_of(error)}", hint=hint) from error
         object.__setattr__(self, "task_id", TaskId(hash_parts("dppp task 2", (encode(self),))))
+        object.__setattr__(self, "columns", _columns(self))
+        object.__setattr__(self, "_ring", None if self.masks is None else _ring(self, self.masks))
 
     @property
     def trust(self) -> Trust:
@@ -191,21 +200,17 @@ class Task:
             delta=self.delta,
             queries=self.queries,
             classes=len(self.class_names),
+            change=self.question.change(len(self.class_names)),
         )
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What a row holds: the features with their types."""
-        return _columns(self)
 
     @property
     def votes(self) -> tuple[int, ...]:
         """How many votes each teacher casts, in the order of their indexes."""
         return tuple(teacher.votes for teacher in self.teachers)
 
-    def most_votes(self, ballots: int) -> int:
-        """How many votes this many ballots hold at the most."""
-        return sum(sorted(self.votes, reverse=True)[:ballots])
+    def votes_of(self, participants: Sequence[int]) -> int:
+        """How many votes these teachers cast together."""
+        return sum(self.teachers[index - 1].votes for index in participants)
 
     @property
     def noise(self) -> Noise:
@@ -226,7 +231,8 @@ class Task:
     @property
     def parameters(self) -> Parameters:
         """The ring of a task under masks, and what follows from it."""
-        return _parameters(self)
+        assert self._ring is not None, "only masks have a ring"
+        return self._ring
 
     def epoch_at(self, now: int) -> int:
         """The number of the epoch that is on at this time of the common clock."""
@@ -258,7 +264,7 @@ class Task:
     def list_bytes(self, queries: int) -> int:
         """A bound on a list of ballots on this many queries, as one teacher is sent it.
 
-        Under paillier it holds all ballots; under masks the headers, and one row of each dealer.
+        Under paillier it holds all ballots; under masks digests of headers, and each dealer's rows.
         """
         if self.masks is not None:
             return self.parameters.bytes_for(1) + self._more_masked_bytes
@@ -299,8 +305,12 @@ def agree(
     labels_per_batch: int | None = None,
     epoch_seconds: int = DAY_SECONDS,
     unit: str | None = None,
+    succeeds: bytes | None = None,
+    question: Question = CHOICE,
 ) -> Task:
     """A task from a certificate; run by whoever proposes it.
+
+    The certificate must be for this question: what one vote can do to the counts is part of it.
 
     A feature is a number that is always there, unless it is given as a column of another type.
     The unit is whose change the promise covers. If none is given it is the whole teacher where
@@ -314,9 +324,17 @@ def agree(
             f"{len(teachers)}",
             hint="calibrate anew",
         )
+    change = question.change(len(class_names))
+    if certificate.promise.change != change:
+        raise TaskError(
+            "the noise was calibrated for another question: there one vote moves "
+            f"{certificate.promise.change.moved} counts by {certificate.promise.change.shift}, "
+            f"here {change.moved} by {change.shift}",
+            hint="calibrate with the same max_labels or levels as the question has",
+        )
     columns = as_columns(features)
     most_votes = max((teacher.votes for teacher in teachers), default=1)
-    bound = entry_bound(certificate.noise, votes=most_votes)
+    bound = entry_bound(certificate.noise, votes=most_votes * question.largest_entry)
     counts = len(class_names) * (labels_per_batch or certificate.promise.queries)
     task = Task(
         name=name,
@@ -341,6 +359,8 @@ def agree(
         plaintext_bits=0 if public is None else public.plaintext_bits,
         masks=_mask_terms(certificate, bound, counts, epoch_seconds) if public is None else None,
         unit=unit or ("teacher" if most_votes == 1 else "record"),
+        succeeds=succeeds,
+        question=question,
     )
     if public is not None:
         task.require_key(public)
@@ -360,7 +380,10 @@ def _mask_terms(certificate: Certificate, bound: int, counts: int, epoch_seconds
 
 
 def entry_bound(noise: Noise, *, votes: int = 1) -> int:
-    """The largest entry of a ballot: all votes of a teacher, and the width of the share's range."""
+    """The largest entry of a ballot: all votes of a teacher, and the width of the share's range.
+
+    Where the question is a number, `votes` is what the votes add up to at the most.
+    """
     table = sampling_table(noise)
     return votes + table.highest - table.lowest
 
@@ -370,7 +393,6 @@ def _certificate(noise: Noise, promise: Promise, trust: Trust) -> Certificate:
     return issue_certificate(noise, promise, trust, calibration="exact")
 
 
-@functools.lru_cache(maxsize=64)
 def _columns(task: Task) -> tuple[Column, ...]:
     if not task.column_types:
         return as_columns(task.features)
@@ -378,10 +400,7 @@ def _columns(task: Task) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=type_) for name, type_ in pairs)
 
 
-@functools.lru_cache(maxsize=64)
-def _parameters(task: Task) -> Parameters:
-    assert task.masks is not None, "only masks have a ring"
-    terms = task.masks
+def _ring(task: Task, terms: MaskTerms) -> Parameters:
     return Parameters(
         teachers=len(task.teachers),
         colluders=task.colluders,
@@ -398,6 +417,9 @@ def _check(task: Task) -> None:
     _require_name("the task's name", task.name)
     _require_name("the data id", task.data_id)
     _require_distinct("class names", task.class_names)
+    task.question.change(len(task.class_names))
+    if task.abstain_below is not None and task.question.kind != "choice":
+        raise TaskError(f"a question of {task.question.kind} has no abstentions")
     _require_distinct("features", task.features)
     require_types(task.column_types, len(task.features))
     _require_distinct("teachers' names", [teacher.name for teacher in task.teachers])
@@ -408,6 +430,8 @@ def _check(task: Task) -> None:
         raise TaskError("the aggregator's signing key is not an Ed25519 key of 32 bytes")
     if len(task.key_id) != HASH_BYTES:
         raise TaskError("a key id has 32 bytes")
+    if task.succeeds is not None and len(task.succeeds) != HASH_BYTES:
+        raise TaskError("the id of the task that is succeeded has 32 bytes")
     require_unit(task.unit, task.votes)
     if task.masks is None:
         _check_key(task)
@@ -427,10 +451,11 @@ def _check_masks(task: Task, terms: MaskTerms) -> None:
     """The ring hides what it says, and holds the largest sum; everybody works that out anew."""
     if (task.key_id, task.s, task.plaintext_bits) != (bytes(HASH_BYTES), 0, 0):
         raise TaskError("a task is either under masks or has a key, never both")
-    if terms.security_bits != task.parameters.security_after_loss:
+    found = _ring(task, terms).security_after_loss
+    if terms.security_bits != found:
         raise TaskError(
             f"the task says that its masks leave {terms.security_bits} bits of security, and it is "
-            f"{task.parameters.security_after_loss}"
+            f"{found}"
         )
     largest_sum = len(task.teachers) * task.entry_bound
     if largest_sum.bit_length() > terms.slot_bits:
@@ -450,7 +475,7 @@ def _check_noise(task: Task) -> None:
             hint="calibrate for the task's colluders and dropouts",
         )
     _require_bearable(task, noise)
-    bound = entry_bound(noise, votes=max(task.votes))
+    bound = entry_bound(noise, votes=max(task.votes) * task.question.largest_entry)
     if task.entry_bound != bound:
         raise TaskError(f"a ballot's entries reach {bound}, not {task.entry_bound}")
     if not noise.has_equal_shares:

@@ -16,12 +16,20 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
-from dppp.errors import InputError, ListNotEndorsed, OwnBallotMissing, RequestExpired, WrongTask
+from dppp.errors import (
+    DpppError,
+    InputError,
+    ListNotEndorsed,
+    OwnBallotMissing,
+    RequestExpired,
+    WrongTask,
+)
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk, TeacherKeys
 from dppp.protocol.inputs import Inputs
 from dppp.protocol.messages import Endorsement, QueryId, Signed, TaskId
+from dppp.protocol.refusals import make_notice
 from dppp.protocol.rows import open_rows
 from dppp.protocol.signing import Signer, require_from_aggregator
 from dppp.protocol.task import Task
@@ -81,6 +89,7 @@ class Teacher:
             Desk(index=index, task=task, signer=signer, ledger=ledger, randomness=randomness)
         )
         self._row_key = row_key
+        self._signer = signer
         self._ledger = ledger
         self._randomness = randomness
         self._note = note
@@ -102,6 +111,10 @@ class Teacher:
         if kind == self._side.certified_kind:
             return self.open_list(data)
         return self._side.settle(kind, data, now=now)
+
+    def notice_of(self, data: bytes, error: DpppError, *, now: int) -> bytes | None:
+        """What the aggregator is told of a message that was refused; None: nothing."""
+        return make_notice(self.task, self.index, self._signer, data, error, now=now)
 
     def prepare(self, *, now: int) -> bool:
         """Use a quiet moment: forget what is over, and do one piece of work for the next ballots.
@@ -199,7 +212,9 @@ class Teacher:
     def _entries(self, inputs: Inputs) -> NDArray[np.int64]:
         """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
         classes = len(self.task.class_names)
-        votes = sum_votes(self._models, inputs, classes, note=self._note)
+        votes = sum_votes(
+            self._models, inputs, classes, question=self.task.question, note=self._note
+        )
         table = sampling_table(self.task.noise)
         shares = table.draw(votes.size, self._randomness) - table.lowest
         return votes.ravel().astype(np.int64) + shares

@@ -83,10 +83,27 @@ def kind_of(data: bytes) -> str:
         if unpacker.read_map_header() >= 2:
             names = [unpacker.unpack() for _ in range(4)]
             if names[0] == "version" and names[2] == "kind" and isinstance(names[3], str):
+                _require_version(names[1], names[3])
                 return names[3]
     except (ValueError, msgpack.exceptions.UnpackException):
         pass
     raise WireError("these bytes are not a message")
+
+
+def _require_version(found: object, kind: str) -> None:
+    """Another version of dppp is named, with what to do; it is no attack and no damage."""
+    if found == 1:
+        raise WireError(
+            f"this {kind} was made before 0.2.0, whose keys are unsafe",
+            hint=(
+                "make a new federation with new keys, keep the ledgers, read CHANGELOG.md, Security"
+            ),
+        )
+    if type(found) is int and found != VERSION:
+        raise WireError(
+            f"this {kind} is of wire format {found}, and this dppp speaks {VERSION}",
+            hint="all parties run the same version: compare `dppp --version`, and upgrade",
+        )
 
 
 def _to_plain(message: Any) -> dict[str, Any]:
@@ -157,14 +174,8 @@ class _Reader:
         for name, value in (("version", VERSION), ("kind", expected.KIND)):
             is_named = self._unpacker.unpack() == name
             found = self._unpacker.unpack() if is_named else None
-            if name == "version" and found == 1:
-                raise WireError(
-                    f"this {expected.KIND} was made before 0.2.0, whose keys are unsafe",
-                    hint=(
-                        "make a new federation with new keys, keep the ledgers, read "
-                        "CHANGELOG.md, Security"
-                    ),
-                )
+            if name == "version":
+                _require_version(found, expected.KIND)
             if found != value:
                 raise WireError(
                     f"these bytes are not a {expected.KIND} of version {VERSION} in canonical form"

@@ -4,6 +4,7 @@ All draws are seeded, so each test gives the same numbers in every run.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from dppp.experiments.audit.attack import LIKELIHOOD
 from dppp.experiments.audit.figure import draw_trade_off
 from dppp.experiments.audit.game import DrawnFromMasses, Game, Moves, Play, Seen, Worlds
 from dppp.experiments.audit.promise import PromiseAudit, audit_promise, trials_for
+from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.noise import Noise, Skellam
 
@@ -181,3 +183,15 @@ def test_many_queries_get_fewer_trials() -> None:
 def test_a_trade_off_is_drawn(tmp_path) -> None:
     found = audit_promise(certificate_of(), trials=50_000)
     assert draw_trade_off(found, tmp_path / "audit.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("question", [{"classes": 6, "max_labels": 2}, {"levels": 20}])
+def test_labels_and_numbers_are_attacked_by_what_a_vote_can_do_to_them(
+    question: dict[str, Any],
+) -> None:
+    certificate = calibrate("skellam", epsilon=2, delta=1e-2, teachers=20, queries=2, **question)
+    found = audit_promise(certificate, trials=300_000)
+    assert found.epsilon_certified is not None
+    assert 0.8 < found.attack.epsilon_lower <= found.epsilon_certified <= 2
+    change = certificate.promise.change
+    assert (found.moves.counts, found.moves.by) == (change.moved, change.shift)

@@ -386,6 +386,7 @@ def test_the_summary_names_every_number(ledger: Ledger) -> None:
                         "epsilon": 1.0,
                         "delta": 1e-6,
                         "fixed_together": 1,
+                        "succeeded_by": None,
                     }
                 ],
             }

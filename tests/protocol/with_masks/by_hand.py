@@ -25,6 +25,7 @@ from dppp.protocol.with_masks.messages import (
     Withdrawal,
     WithdrawalRequest,
 )
+from dppp.protocol.with_masks.verification import digests_of_headers
 
 
 class ByHand:
@@ -86,7 +87,7 @@ class ByHand:
             roster_hash=self.roster.hash,
             recipient=teacher,
             participants=tuple(participants or self.voters),
-            headers=b"".join(each.header for each in listed),
+            header_digests=digests_of_headers(listed),
             secret_seals=b"".join(
                 seal_at(each.secret_seals, place, len(members)) for each in listed
             ),

@@ -25,7 +25,7 @@ from tests.protocol.with_masks.federation import BEGIN, Federation, set_up
 import dppp.protocol.with_masks.teacher as teacher_module
 from dppp.masks.dealing import Preparation, seed_row_bytes
 from dppp.masks.equal_logarithms import PROOF_BYTES, prove_pair_secret
-from dppp.masks.sealing import Purpose
+from dppp.masks.sealing import Pairs, Purpose
 from dppp.protocol.events import Abort, Disputed
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.signing import sign
@@ -457,11 +457,11 @@ def test_a_seed_row_that_is_not_a_row_stops_nobody() -> None:
         open_kind = side._open_kind
 
         def open_all(
-            seals: bytes, purpose: Purpose, of: teacher_module.SealsOfList
+            seals: bytes, purpose: Purpose, pairs: Pairs, dealers: list[int]
         ) -> NDArray[np.uint16]:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(teacher_module, "FIELD", 2**16)
-                return open_kind(seals, purpose, of)
+                return open_kind(seals, purpose, pairs, dealers)
 
         side._open_kind = open_all  # type: ignore[method-assign]
 

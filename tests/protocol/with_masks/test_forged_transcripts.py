@@ -97,7 +97,7 @@ class Released:
             run.task,
             self.federation.request().query_ids,
             counts,
-            ballots=len(self.receipt.participants),
+            participants=self.receipt.participants,
             of_list=self.receipt.list_hash,
         )
         return replace(self.receipt, tallies=write_sums(run, sums[0], sums[1:]), answers=answers)

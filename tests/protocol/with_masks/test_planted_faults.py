@@ -255,7 +255,7 @@ def forged_by_another_sum(released: Released) -> bytes:
         run.task,
         released.federation.request().query_ids,
         counts.tolist(),
-        ballots=len(receipt.participants),
+        participants=receipt.participants,
         of_list=receipt.list_hash,
     )
     assert answers != receipt.answers

@@ -29,7 +29,7 @@ from dppp.errors import (
     Withdrawn,
     WrongTask,
 )
-from dppp.masks.ballots import HEADER_BYTES, Header
+from dppp.masks.ballots import HEADER_DIGESTS_BYTES, Header
 from dppp.masks.dealing import digest_of_check_block, digest_of_seed, prepare
 from dppp.masks.sealing import Purpose
 from dppp.protocol.signing import sign
@@ -186,11 +186,11 @@ def test_a_second_list_in_one_attempt_is_refused(endorsed: ByHand) -> None:
 def test_a_list_without_the_own_header_is_refused(hand: ByHand) -> None:
     with pytest.raises(OwnBallotMissing):
         hand.endorse(ONE, participants=(2, 3, 4, 5))
-    for field in range(6):
-        headers = bytearray(hand.list_for(ONE).headers)
-        headers[32 * field] ^= 1
+    for digest in range(2):
+        digests = bytearray(hand.list_for(ONE).header_digests)
+        digests[32 * digest] ^= 1
         with pytest.raises(OwnBallotMissing):
-            hand.endorse(ONE, headers=bytes(headers))
+            hand.endorse(ONE, header_digests=bytes(digests))
 
 
 def test_a_list_with_fewer_than_n_minus_d_ballots_is_refused(hand: ByHand) -> None:
@@ -228,9 +228,9 @@ def test_a_list_of_another_attempt_or_batch_is_refused(hand: ByHand) -> None:
 
 def test_a_list_with_a_header_that_its_dealer_never_made_is_objected_to(hand: ByHand) -> None:
     """The seals are bound to salt, check block and seed: those of another header do not open."""
-    headers = bytearray(hand.list_for(ONE).headers)
-    headers[HEADER_BYTES] ^= 1
-    data = hand.federation.sign(hand.list_for(ONE, headers=bytes(headers)))
+    digests = bytearray(hand.list_for(ONE).header_digests)
+    digests[HEADER_DIGESTS_BYTES] ^= 1
+    data = hand.federation.sign(hand.list_for(ONE, header_digests=bytes(digests)))
     assert decode(hand.ask(ONE, data), Objection).dealers == (2,)
 
 

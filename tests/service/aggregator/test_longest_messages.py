@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.small_federation import kept_certificate
 
-from dppp.masks.ballots import HEADER_BYTES
+from dppp.masks.ballots import HEADER_BYTES, HEADER_DIGESTS_BYTES
 from dppp.masks.dealing import secret_row_bytes, seed_row_bytes
 from dppp.masks.sealing import TAG_BYTES
 from dppp.privacy.calibration import calibrate
@@ -110,7 +110,7 @@ def test_no_list_is_longer_than_it_is_said_to_be_whatever_is_asked(teachers: int
         roster_hash=HASH,
         recipient=LAST,
         participants=everybody,
-        headers=bytes(HEADER_BYTES * teachers),
+        header_digests=bytes(HEADER_DIGESTS_BYTES * teachers),
         secret_seals=bytes(teachers * (secret_row_bytes(parameters) + TAG_BYTES)),
         seed_seals=bytes(teachers * (seed_row_bytes(parameters) + TAG_BYTES)),
     )

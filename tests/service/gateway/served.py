@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 
 @contextmanager
-def serve(app: FastAPI, *, tls: Path | None = None) -> Iterator[str]:
+def serve(app: ASGIApp, *, tls: Path | None = None) -> Iterator[str]:
     """The address at which the application answers; `tls` is a file of certificate and key."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

@@ -51,6 +51,8 @@ class Pair:
     async def __aenter__(self) -> "Pair":
         for runner in self.runners:
             await runner.__aenter__()
+            for teacher in runner.teachers:
+                runner.hear(teacher)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dppp.service.process.about_batch import about_batch
 from dppp.service.process.logs import log_to_stderr
 
 
@@ -54,3 +55,18 @@ def test_lines_are_json_unless_a_terminal_is_there_and_nobody_asked(
         assert (sent["message"], sent["batch"], sent["queries"]) == ("ballot sent", "ab12", 3)
         assert (sent["level"], failed["level"]) == ("info", "error")
         assert failed["exception"].endswith("ValueError: what it was")
+
+
+def test_whatever_is_logged_while_a_batch_is_worked_on_names_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log_to_stderr("info", as_json=True)
+    log = logging.getLogger("dppp.test")
+    with about_batch(b"\xab" * 32):
+        log.info("one")
+        with about_batch(None):
+            log.info("another thing")
+        log.info("two", extra={"batch": "its own"})
+    log.info("later")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line.get("batch") for line in lines] == ["ab" * 32, None, "its own", None]

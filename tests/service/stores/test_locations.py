@@ -9,7 +9,7 @@ from tests.privacy.ledger.ledgers import TEACHER
 from dppp.errors import InputError, MissingExtraError
 from dppp.service.process.config import LedgerPlace
 from dppp.service.stores.ledgers import create_ledger, has_ledger
-from dppp.service.stores.locations import Location, read_location, require_url
+from dppp.service.stores.locations import LedgerFiles, Location, read_location, require_url
 
 URL = "postgresql://dppp:hunter2@db.example.org/dppp?schema=hospital_a"
 
@@ -82,3 +82,12 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
         MissingExtraError, match=r"SQLAlchemy and psycopg.*\nhint: .*pip install .*\[service\]"
     ):
         require_url(URL)
+
+
+def test_a_ledger_and_its_head_on_one_disk_are_known_also_before_they_are_made(
+    tmp_path: Path,
+) -> None:
+    here = LedgerFiles(path=tmp_path / "new" / "ledger.db", head=tmp_path / "other" / "head")
+    assert here.is_on_one_disk
+    elsewhere = Path("/proc/self/head")  # a file system of its own on every Linux
+    assert not LedgerFiles(path=tmp_path / "ledger.db", head=elsewhere).is_on_one_disk

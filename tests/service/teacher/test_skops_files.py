@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from tests.left_out import need_module
 
 SCRIPT = """
@@ -19,6 +20,37 @@ import sklearn.externals.array_api_compat.torch as bridge
 assert bridge.Tensor is torch.Tensor, "torch is of no use any more"
 assert import_skops() is skops
 """
+
+
+PLAIN = """
+import sys
+from dppp.service.teacher.models.skops_files import import_skops
+skops = import_skops(tables=False)
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+model = make_pipeline(StandardScaler(), LogisticRegression()).fit([[0.0], [1.0]], ["no", "yes"])
+again = skops.loads(skops.dumps(model), trusted=[])
+assert list(again.predict([[0.0], [1.0]])) == ["no", "yes"]
+from sklearn.impute import SimpleImputer
+SimpleImputer().fit([[0.0]]).transform([[1.0]])  # looks for pandas each time
+assert "pandas" not in sys.modules, "pandas was imported"
+"""
+
+LIGHT = """
+import sys
+import dppp.service.teacher.process
+heavy = {"dp_accounting", "scipy.stats", "scipy.signal", "scipy.optimize", "pandas", "sklearn"}
+assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+"""
+
+
+@pytest.mark.parametrize("script", [PLAIN, LIGHT], ids=["skops", "the process"])
+def test_a_teacher_of_plain_numbers_carries_neither_pandas_nor_the_accounting(script: str) -> None:
+    done = subprocess.run(  # noqa: S603 - the scripts above
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_skops_comes_without_torch_and_torch_is_there_afterwards() -> None:

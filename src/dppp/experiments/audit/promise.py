@@ -15,6 +15,7 @@ from dppp.experiments.audit.game import DrawnFromMasses, Game, Moves, Play
 from dppp.experiments.audit.roles import ThroughTheRoles
 from dppp.privacy.accounting import Spending, account
 from dppp.privacy.certificate import Certificate
+from dppp.privacy.change import Change
 
 MODES = ("fast", "real")
 
@@ -95,7 +96,8 @@ def audit_promise(
         raise InputError(
             f"the confidence must be at least 0.5 and below 1, got {confidence}", hint="try 0.95"
         )
-    promise, move = certificate.promise, moves or Moves()
+    promise = certificate.promise
+    move = moves or Moves(counts=promise.change.moved, by=promise.change.shift)
     game = Game(noise=certificate.noise, queries=promise.queries, moves=move)
     coin, noise_source = np.random.default_rng(seed).spawn(2)
     play: Play
@@ -134,10 +136,12 @@ def _require_playable(certificate: Certificate, moves: Moves) -> None:
 
 
 def _certified_epsilon(certificate: Certificate, moves: Moves) -> float | None:
-    """What accounting says; it knows the move of one vote between two classes."""
-    if moves != Moves():
-        return None
-    spending = Spending(noise=certificate.noise, queries=certificate.promise.queries)
+    """What accounting says of these moves."""
+    spending = Spending(
+        noise=certificate.noise,
+        queries=certificate.promise.queries,
+        change=Change(moved=moves.counts, shift=moves.by),
+    )
     try:
         return account([spending], certificate.promise.delta)
     except UncertifiedError:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dppp.errors import BatchAborted, BudgetExceeded
 from dppp.federation import Deliver, Federation, OnMessage, Parties, Reply, in_process
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.protocol.events import Send
 from dppp.protocol.messages import Ballot, BallotList, BallotRequest
 from dppp.protocol.release import Release
@@ -67,7 +67,7 @@ def ask_batch(
     outcome = federation.ask(rows)
     assert outcome.transcript is not None, "every input is new"
     answered = answered_before + len(outcome.answers)
-    spending = Spending(noise=parties.task.certificate.noise, queries=answered)
+    spending = parties.task.certificate.spending(answered)
     return AnsweredBatch(
         number=number,
         answers=outcome.answers,

@@ -8,7 +8,8 @@ its charge are in batch.py.
     opening       first, once
     cap           one for each data id, for good
     reservation   new tasks; what is reserved on the data id stays within its cap
-    charge        task reserved, queries left, query ids in no other batch
+    succession    one for each task: another takes its place, with no more queries than are left
+    charge        task reserved and not succeeded, queries left, query ids in no other batch
     endorsement   one list for each attempt of a batch that has a charge
     answer        one for the endorsed list; never in an attempt that was withdrawn or is over
     withdrawal    one for each attempt, never after an answer
@@ -34,6 +35,7 @@ from dppp.errors import (
     QueryReused,
     Refusal,
     TaskChanged,
+    TaskSucceeded,
     TaskUnknown,
     WrongTeacher,
     message_of,
@@ -51,6 +53,7 @@ from dppp.privacy.ledger.records import (
     Reservation,
     ReservedTask,
     Retry,
+    Succession,
     decode_record,
 )
 from dppp.privacy.ledger.store import Transaction
@@ -69,11 +72,12 @@ class TaskAccount:
     batches: int = 0
     refunded: int = 0
     redone: int = 0
+    successor: ReservedTask | None = None
 
     @property
     def left(self) -> int:
-        """Queries that may still be answered."""
-        return self.task.queries - self.answered
+        """Queries that may still be answered; of a task that was succeeded its successor's are."""
+        return 0 if self.successor is not None else self.task.queries - self.answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +156,8 @@ class Book:
                 return self._is_capped(record)
             case Reservation():
                 return self._is_reserved(record)
+            case Succession():
+                return self._is_succeeded(record)
             case Charge():
                 return self.is_charged(record.task_id, record.batch_id, record.query_ids)
             case _:
@@ -171,6 +177,15 @@ class Book:
             )
         batch.find_ballot(1)  # which refuses when the first attempt is over
         return True
+
+    def require_task(self, task_id: bytes) -> TaskAccount:
+        """A task that this teacher has accepted."""
+        account = self.tasks.get(task_id)
+        if account is None:
+            raise TaskUnknown(
+                f"task {short(task_id)} was never accepted by this teacher", hint="accept it first"
+            )
+        return account
 
     def require_batch(self, batch_id: bytes) -> BatchAccount:
         """A batch in which this teacher has cast a ballot."""
@@ -237,6 +252,32 @@ class Book:
         self._require_budget(reservation)
         return False
 
+    def _is_succeeded(self, succession: Succession) -> bool:
+        account = self.require_task(succession.task_id)
+        successor = succession.successor
+        if account.successor is not None:
+            if account.successor != successor:
+                raise TaskSucceeded(
+                    f"task {short(succession.task_id)} was succeeded by task "
+                    f"{short(account.successor.task_id)}, and has no second successor",
+                    hint="take part in that one, or agree on a new task at a price of its own",
+                )
+            return True
+        if successor.task_id in self.tasks:
+            raise TaskChanged(
+                f"task {short(successor.task_id)} was accepted before at a price of its own, so "
+                "it takes no other's place"
+            )
+        if _asked(successor) != _asked(account.task):
+            raise TaskChanged("a successor has as many classes, and asks as the task before it did")
+        if successor.queries > account.left:
+            raise QueriesExhausted(
+                f"the successor has {successor.queries} queries, but task "
+                f"{short(succession.task_id)} has {account.left} left of {account.task.queries}",
+                hint=f"have the change made again with --queries {account.left} or fewer",
+            )
+        return False
+
     def _require_budget(self, reservation: Reservation) -> None:
         cap = self.caps.get(reservation.data_id)
         if cap is None:
@@ -253,10 +294,12 @@ class Book:
             )
 
     def _require_queries_left(self, task_id: bytes, queries: int) -> None:
-        account = self.tasks.get(task_id)
-        if account is None:
-            raise TaskUnknown(
-                f"task {short(task_id)} was never accepted by this teacher", hint="accept it first"
+        account = self.require_task(task_id)
+        if account.successor is not None:
+            raise TaskSucceeded(
+                f"task {short(task_id)} is over for this teacher, which has accepted task "
+                f"{short(account.successor.task_id)} in its place; nothing was charged",
+                hint="ask under that task",
             )
         if queries > account.left:
             raise QueriesExhausted(
@@ -296,6 +339,12 @@ class Book:
                 self.reserved[record.data_id] = so_far.plus(record.budget)
                 for task in record.tasks:
                     self.tasks[task.task_id] = TaskAccount(task=task, reservation=record)
+            case Succession():
+                account = self.tasks[record.task_id]
+                account.successor = record.successor
+                self.tasks[record.successor.task_id] = TaskAccount(
+                    task=record.successor, reservation=account.reservation
+                )
             case Charge():
                 self._take_in_charge(record, index)
             case _:
@@ -324,6 +373,11 @@ class Book:
             case Refund():
                 account.answered -= len(batch.query_ids)  # its query ids stay used all the same
                 account.refunded += 1
+
+
+def _asked(task: ReservedTask) -> tuple[int, int, int]:
+    """The counts of a query, and what one vote can do to them."""
+    return task.classes, task.moved, task.shift
 
 
 def _as_read(name: str) -> str:

@@ -39,7 +39,7 @@ from dppp.privacy.ledger.store import HeadMemory, LedgerStore, Transaction
 from dppp.privacy.ledger.summary import Summary, summarize
 
 if TYPE_CHECKING:  # an agreement brings the accounting with it, which takes a second to load
-    from dppp.privacy.ledger.agreement import Agreement
+    from dppp.privacy.ledger.agreement import AgreedTask, Agreement
 
 
 class Ledger:
@@ -111,6 +111,18 @@ class Ledger:
         reservation = agreement.reservation(data_id)
         with self._turn() as turn:
             turn.append_once(reservation)
+
+    def succeed(self, task_id: bytes, successor: "AgreedTask") -> None:
+        """Let another task answer what is left of this one, at no new price; again: no change.
+
+        From then on nothing is charged to the task. What was charged to it may still be opened.
+        """
+        from dppp.privacy.ledger.agreement import succession  # noqa: PLC0415
+
+        with self._turn() as turn:
+            account = turn.book.require_task(task_id)
+            record = succession(account.task, account.reservation, successor)
+            turn.append_once(record)
 
     def check_can_answer(self, task_id: bytes, batch_id: bytes, query_ids: Sequence[bytes]) -> None:
         """Raise the refusal that `record_ballot` would raise, before anything is computed."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from dppp.errors import InputError
 from dppp.hashing import HASH_BYTES
+from dppp.privacy.change import ONE_OF_CLASSES
 from dppp.privacy.ledger.budget import Budget
 from dppp.whole_numbers import keep_whole, require_whole
 
@@ -60,16 +61,22 @@ class Cap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedTask:
-    """One task of a reservation; `noise` is the canonical text of its parameters."""
+    """One task of a reservation; `noise` is the canonical text of its parameters.
+
+    `moved` and `shift` say what one vote can do to the counts of a query (change.py). They are
+    written only where the question is not one of several classes.
+    """
 
     task_id: bytes
     queries: int
     classes: int
     noise: str
+    moved: int = ONE_OF_CLASSES.moved
+    shift: int = ONE_OF_CLASSES.shift
 
     def __post_init__(self) -> None:
         _require_id("task id", self.task_id)
-        keep_whole(self, "queries", "classes")
+        keep_whole(self, "queries", "classes", "moved", "shift")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +86,17 @@ class Reservation:
     data_id: str
     budget: Budget
     tasks: tuple[ReservedTask, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succession:
+    """A task is over: another one answers what is left of it, on the same reservation."""
+
+    task_id: bytes
+    successor: ReservedTask
+
+    def __post_init__(self) -> None:
+        _require_id("task id", self.task_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +207,7 @@ class Refund:
 BatchRecord = EndorsedList | GivenAnswer | ServedList | Withdrawal | Retry | Refund
 """What may follow a charge."""
 
-Record = LedgerStart | Cap | Reservation | Charge | BatchRecord
+Record = LedgerStart | Cap | Reservation | Succession | Charge | BatchRecord
 
 
 def content_digest(record: Record) -> Digest | None:
@@ -239,6 +257,9 @@ def _fields(record: Record) -> tuple[str, dict[str, object]]:
             tasks = [_reserved_task(task) for task in record.tasks]
             budget = _budget(record.budget)
             return "reservation", {"data_id": record.data_id, "tasks": tasks, **budget}
+        case Succession():
+            successor = _reserved_task(record.successor)
+            return "succession", {"task_id": record.task_id.hex(), "successor": successor}
         case Charge():
             ids = {"task_id": record.task_id.hex(), "batch_id": record.batch_id.hex()}
             # The query ids themselves are put in when this is text.
@@ -285,6 +306,9 @@ def decode_record(kind: str, payload: bytes) -> Record:
         case "reservation":
             tasks = tuple(_read_reserved_task(task) for task in data["tasks"])
             return Reservation(data_id=data["data_id"], budget=_read_budget(data), tasks=tasks)
+        case "succession":
+            successor = _read_reserved_task(data["successor"])
+            return Succession(task_id=bytes.fromhex(data["task_id"]), successor=successor)
         case "charge":
             return Charge(
                 task_id=bytes.fromhex(data["task_id"]),
@@ -358,11 +382,13 @@ def _read_digest(data: Mapping[str, Any]) -> Digest:
 
 
 def _reserved_task(task: ReservedTask) -> dict[str, object]:
+    is_usual = (task.moved, task.shift) == (ONE_OF_CLASSES.moved, ONE_OF_CLASSES.shift)
     return {
         "task_id": task.task_id.hex(),
         "queries": task.queries,
         "classes": task.classes,
         "noise": task.noise,
+        **({} if is_usual else {"moved": task.moved, "shift": task.shift}),
     }
 
 
@@ -372,6 +398,8 @@ def _read_reserved_task(data: Mapping[str, Any]) -> ReservedTask:
         queries=data["queries"],
         classes=data["classes"],
         noise=data["noise"],
+        moved=data.get("moved", ONE_OF_CLASSES.moved),
+        shift=data.get("shift", ONE_OF_CLASSES.shift),
     )
 
 

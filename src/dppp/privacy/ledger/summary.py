@@ -23,11 +23,13 @@ class TaskSummary:
     redone: int
     budget: Budget
     fixed_together: int
+    successor_id: bytes | None = None
+    """The task that took the place of this one, on the same reservation."""
 
     @property
     def left(self) -> int:
         """Queries that may still be answered."""
-        return self.queries - self.answered
+        return 0 if self.successor_id is not None else self.queries - self.answered
 
     def to_json(self) -> dict[str, object]:
         """The names that `--json` prints."""
@@ -41,6 +43,7 @@ class TaskSummary:
             "redone": self.redone,
             **self.budget.to_json(),
             "fixed_together": self.fixed_together,
+            "succeeded_by": None if self.successor_id is None else self.successor_id.hex(),
         }
 
 
@@ -115,4 +118,5 @@ def _task_summary(account: TaskAccount) -> TaskSummary:
         redone=account.redone,
         budget=account.reservation.budget,
         fixed_together=len(account.reservation.tasks),
+        successor_id=None if account.successor is None else account.successor.task_id,
     )

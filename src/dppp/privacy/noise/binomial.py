@@ -31,6 +31,7 @@ class Binomial:
     name: ClassVar[str] = "binomial"
     highest_loss: ClassVar[float] = math.inf
     is_pointed: ClassVar[bool] = False
+    is_log_concave: ClassVar[bool] = True
     total_tosses: int
     shares: int = 1
 

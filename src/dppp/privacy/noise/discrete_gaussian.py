@@ -39,6 +39,7 @@ class DiscreteGaussian:
     name: ClassVar[str] = "discrete-gaussian"
     highest_loss: ClassVar[float] = math.inf
     is_pointed: ClassVar[bool] = False
+    is_log_concave: ClassVar[bool] = True
     has_equal_shares: ClassVar[bool] = True
     centre: ClassVar[int] = 0
     is_half_centred: ClassVar[bool] = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, optimize
+from scipy import fft
 
 from dppp.privacy.pmf import LOG_TAIL, Floats, Pmf, without_empty_ends
 
@@ -106,4 +106,6 @@ def _tilt_for_mean(mean: float, sigma: float) -> float:
         return float(np.dot(weights, values - mean) / weights.sum())
 
     low, high = (mean - 0.6) / sigma**2, (mean + 0.6) / sigma**2
+    from scipy import optimize  # noqa: PLC0415 - 15 MB, and for a calibration only
+
     return float(optimize.brentq(excess, low, high, xtol=1e-9 * high))

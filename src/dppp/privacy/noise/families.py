@@ -7,7 +7,8 @@ subtracted from the counts later); the other families are centred on 0.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -80,6 +81,52 @@ def noise_from_parameters(parameters: Mapping[str, object]) -> Noise:
             hint="take the file as `dppp calibrate --json` writes it",
         )
     return family(**given)  # type: ignore[arg-type]
+
+
+def has_no_less(noise: Noise, other: Noise) -> bool:
+    """Whether noise is the other plus independent noise, so that it hides at least as much.
+
+    That is so where a family is closed under sums. Sums of discrete Gaussians are not of the
+    family, and only the very same noise will do.
+    """
+    match noise, other:
+        case Skellam(), Skellam():
+            return _total_variance(noise) >= _total_variance(other)
+        case Polya(), Polya():
+            return noise.ratio == other.ratio and noise.shape >= other.shape
+        case Binomial(), Binomial():
+            return noise.total_tosses >= other.total_tosses
+        case _:
+            return noise == other
+
+
+def _total_variance(noise: Skellam) -> Fraction:
+    """Without the rounding of a float."""
+    return Fraction(noise.share_variance) * noise.shares
+
+
+def in_shares(noise: Noise, shares: int) -> Noise:
+    """Noise that holds all of this one, in another number of equal shares."""
+    match noise:
+        case Binomial():
+            return Binomial(total_tosses=-(-noise.total_tosses // shares) * shares, shares=shares)
+        case Skellam():
+            found = noise.shared_among(shares)
+            while not has_no_less(found, noise):  # a float was rounded down
+                found = replace(
+                    found, share_variance=math.nextafter(found.share_variance, math.inf)
+                )
+            return found
+        case Polya():
+            return noise.shared_among(shares)
+        case DiscreteGaussian():
+            if shares == noise.shares:
+                return noise
+            raise InputError(
+                f"discrete Gaussian noise of {noise.shares} shares is not that of {shares}: its "
+                "sums are of another family",
+                hint="keep the number of teachers less colluders and dropouts, or make a new task",
+            )
 
 
 def family_named(name: object) -> type[Noise]:

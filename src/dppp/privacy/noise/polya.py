@@ -72,6 +72,11 @@ class Polya:
         return self.shape < _LEAST_SMOOTH_SHAPE
 
     @property
+    def is_log_concave(self) -> bool:
+        """Whether the ratio of neighbouring masses falls all the way, as from shape 1 on."""
+        return self.shape >= 1
+
+    @property
     def highest_loss(self) -> float:
         """Bound on the privacy loss of one count moving by one.
 

@@ -33,6 +33,7 @@ class Skellam:
     name: ClassVar[str] = "skellam"
     highest_loss: ClassVar[float] = math.inf
     is_pointed: ClassVar[bool] = False
+    is_log_concave: ClassVar[bool] = True
     has_equal_shares: ClassVar[bool] = True
     centre: ClassVar[int] = 0
     is_half_centred: ClassVar[bool] = False

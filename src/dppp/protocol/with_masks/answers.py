@@ -78,7 +78,7 @@ def make_receipt(
         run.task,
         request.query_ids,
         sums,
-        ballots=len(closed.participants),
+        participants=closed.participants,
         of_list=closed.statement.list_hash,
     )
     return Receipt(

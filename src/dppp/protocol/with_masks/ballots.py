@@ -1,7 +1,7 @@
 """The ballots of one attempt at a batch, as they come in, and the list that is closed with them.
 
 Run by the aggregator. Each ballot is checked when it comes; those that are there in time are in the
-list. Each teacher is sent all headers of the list, and the rows that are sealed to it.
+list. Each teacher is sent digests of all headers, and the rows that are sealed to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ from dppp.protocol.wire import encode
 from dppp.protocol.with_masks.messages import DeliveredList, MaskedBallot
 from dppp.protocol.with_masks.verification import (
     MaskedRun,
+    digests_of_headers,
     list_hash_of,
     read_masked_ballot,
     require_of_attempt,
@@ -36,6 +37,7 @@ class ClosedList:
     ballots: Mapping[int, MaskedBallot] = field(repr=False)
     statement: ListStatement
     check_sum: NDArray[np.uint64] = field(repr=False)
+    header_digests: bytes = field(repr=False)
 
     @property
     def participants(self) -> tuple[int, ...]:
@@ -48,7 +50,7 @@ class ClosedList:
         return [Header.from_bytes(each.header).seed_digest for each in self.ballots.values()]
 
     def deliver(self, teacher: int, signer: Signer) -> bytes:
-        """The list as one teacher gets it: all headers, and the rows sealed to it."""
+        """The list as one teacher gets it: digests of headers, and the rows sealed to it."""
         place, members = self.members.index(teacher), len(self.members)
         listed = self.ballots.values()
         unsigned = DeliveredList(
@@ -58,7 +60,7 @@ class ClosedList:
             roster_hash=self.run.roster.hash,
             recipient=teacher,
             participants=self.participants,
-            headers=b"".join([each.header for each in listed]),
+            header_digests=self.header_digests,
             secret_seals=_seals_at(place, members, [each.secret_seals for each in listed]),
             seed_seals=_seals_at(place, members, [each.seed_seals for each in listed]),
         )
@@ -114,6 +116,7 @@ class Ballots:
             ballots={ballot.teacher: ballot for ballot in read},
             statement=statement,
             check_sum=add_blocks(self._run.task.parameters, blocks, count=1)[0],
+            header_digests=digests_of_headers(read),
         )
 
     def _read(self, ballots: tuple[bytes, ...]) -> list[MaskedBallot]:

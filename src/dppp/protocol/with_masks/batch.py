@@ -30,6 +30,7 @@ from dppp.protocol.events import (
     Stage,
 )
 from dppp.protocol.messages import BallotList, BatchRequest, Endorsement
+from dppp.protocol.refusals import subject_of
 from dppp.protocol.signing import Signer, sign
 from dppp.protocol.task import Task
 from dppp.protocol.wire import Message, encode
@@ -114,6 +115,12 @@ class MaskBatch(Batch):
         blaming = self._begun.blaming
         asked = {each for each in self._wanted_now() if each[0] not in self.faults}
         return frozenset(asked if blaming is None else asked | blaming.wanted())
+
+    def is_about(self, subject: bytes) -> bool:
+        """Its id; while keys are wanted also the request for them, which is about no batch."""
+        if self._begun is not None or self._epoch is None:
+            return super().is_about(subject)
+        return subject in (self.batch_id, subject_of(self._rosters.request(self._epoch)))
 
     def _wanted_keys(self) -> Wanted:
         if self._epoch is None:

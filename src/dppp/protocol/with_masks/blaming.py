@@ -404,7 +404,7 @@ class Blaming:
             dealer=dealer,
             recipient=recipient,
             purpose=purpose,
-            header=Header.from_bytes(ballot.header),
+            head_digest=Header.from_bytes(ballot.header).head_digest,
             sealed=seal_at(self._seals(ballot, purpose), place, len(self._members)),
         )
 

@@ -65,7 +65,7 @@ class OpenedList:
     attempt: int
     list_hash: ListHash
     roster: RosterKeys
-    headers: dict[int, bytes]
+    heads: dict[int, bytes]
     secret_seals: bytes
     seed_seals: bytes
     row_sum: bytes
@@ -281,18 +281,18 @@ class Disputes:
         return found is not None
 
     def _show(self, opened: OpenedList, dealer: int, purpose: Purpose) -> tuple[bytes, bytes]:
-        if dealer not in opened.headers:
+        if dealer not in opened.heads:
             raise InputError(f"teacher {dealer} has no ballot in this list")
         is_secret = purpose is Purpose.SECRET_ROW
         seals = opened.secret_seals if is_secret else opened.seed_seals
-        sealed = seal_at(seals, list(opened.headers).index(dealer), len(opened.headers))
+        sealed = seal_at(seals, list(opened.heads).index(dealer), len(opened.heads))
         place = SealedRow(
             epoch=opened.roster.epoch,
             votes_seed=votes_seed(self._desk.task.task_id, opened.batch_id, opened.attempt),
             dealer=dealer,
             recipient=self._desk.index,
             purpose=purpose,
-            header=Header.from_bytes(opened.headers[dealer]),
+            head_digest=opened.heads[dealer],
             sealed=sealed,
         )
         shown = show_seal(
@@ -318,7 +318,7 @@ class Disputes:
             dealer=evidence.dealer,
             recipient=self._desk.index,
             purpose=purpose,
-            header=header,
+            head_digest=header.head_digest,
             sealed=seal_at(
                 evidence.seals, roster.members.index(self._desk.index), len(roster.members)
             ),

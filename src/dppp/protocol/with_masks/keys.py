@@ -31,9 +31,7 @@ from dppp.protocol.wire import decode, encode
 from dppp.protocol.with_masks.messages import MAC_BYTES, PublishedKey, Roster
 from dppp.randomness import RandomSource, system_randomness
 
-_HASH_BLOCK_BYTES = 64
-_INNER_PAD = bytes(each ^ 0x36 for each in range(256))
-_OUTER_PAD = bytes(each ^ 0x5C for each in range(256))
+_MAC_DOMAIN = b"dppp MAC 2"
 
 
 class EpochSecrets(Protocol):
@@ -76,8 +74,7 @@ class MemoryEpochSecrets:
 class RosterKeys:
     """What a teacher shares with each member of a roster.
 
-    What every batch needs of it is worked out once: the keys of seals, and those of MACs as their
-    two paddings.
+    What every batch needs of it is worked out once: the keys of seals and of MACs.
     """
 
     epoch: Epoch
@@ -87,19 +84,19 @@ class RosterKeys:
     keys: dict[int, EpochKey]
     pairs: dict[int, PairKeys] = field(repr=False)
     _sealing_keys: dict[int, bytes] = field(init=False)
-    _to_members: list["MacKey | None"] = field(init=False)
-    _from_members: dict[int, "MacKey"] = field(init=False)
+    _to_members: list[bytes | None] = field(init=False)
+    _from_members: dict[int, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         own, pairs = self.own.teacher, self.pairs
         sealing = {each: pair.sealing_key for each, pair in pairs.items()}
         sealing[own] = own_row_key(self.own, self.epoch)
         to_members = [
-            MacKey.of(pairs[each].mac_key(sender=own, receiver=each)) if each in pairs else None
+            pairs[each].mac_key(sender=own, receiver=each) if each in pairs else None
             for each in self.members
         ]
         from_members = {
-            each: MacKey.of(pair.mac_key(sender=each, receiver=own)) for each, pair in pairs.items()
+            each: pair.mac_key(sender=each, receiver=own) for each, pair in pairs.items()
         }
         object.__setattr__(self, "_sealing_keys", sealing)
         object.__setattr__(self, "_to_members", to_members)
@@ -128,13 +125,13 @@ class RosterKeys:
         """A MAC of a statement for every member, in order; its own place stays zero."""
         nothing = bytes(MAC_BYTES)
         return b"".join(
-            [nothing if key is None else key.mac(statement) for key in self._to_members]
+            [nothing if key is None else mac_of(key, statement) for key in self._to_members]
         )
 
     def find_good_macs(self, senders: Sequence[int], statement: bytes, macs: bytes) -> set[int]:
         """Which of these other members said this to this teacher, by a MAC of each."""
         keys = [self._from_members.get(each) for each in senders]
-        expected = [b"" if key is None else key.mac(statement) for key in keys]
+        expected = [b"" if key is None else mac_of(key, statement) for key in keys]
         if hmac.compare_digest(b"".join(expected), macs):
             return set(senders)
         given = [macs[at : at + MAC_BYTES] for at in range(0, len(macs), MAC_BYTES)]
@@ -145,26 +142,13 @@ class RosterKeys:
         }
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MacKey:
-    """A key of HMAC-SHA-256 with its two paddings on: a MAC takes 1 µs, where `hmac` takes 3.7.
+def mac_of(key: bytes, statement: bytes) -> bytes:
+    """The MAC of a statement of fixed length, cut to 16 bytes.
 
-    A batch has N·N of them to make and t·N to check.
+    A hash of key and statement is enough for a statement of one length of which half is kept: there
+    is nothing to extend. It takes a quarter of the time of `hmac`, and a batch has N·N of them.
     """
-
-    inner: bytes
-    outer: bytes
-
-    @classmethod
-    def of(cls, key: bytes) -> "MacKey":
-        """From a key of at most 64 bytes."""
-        padded = key.ljust(_HASH_BLOCK_BYTES, b"\0")
-        return cls(padded.translate(_INNER_PAD), padded.translate(_OUTER_PAD))
-
-    def mac(self, statement: bytes) -> bytes:
-        """The MAC of a statement, cut to 16 bytes."""
-        within = hashlib.sha256(self.inner + statement).digest()
-        return hashlib.sha256(self.outer + within).digest()[:MAC_BYTES]
+    return hashlib.sha256(_MAC_DOMAIN + key + statement).digest()[:MAC_BYTES]
 
 
 class KeyRing:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from dppp.errors import WireError
 from dppp.hashing import HASH_BYTES, hash_parts
-from dppp.masks.ballots import HEADER_BYTES
+from dppp.masks.ballots import HEADER_BYTES, HEADER_DIGESTS_BYTES
 from dppp.protocol.messages import (
     SIGNATURE_BYTES,
     UNSIGNED,
@@ -189,7 +189,10 @@ def header_parts(  # noqa: PLR0917 - in the order of the message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredList:
-    """The headers of all ballots of a list, and the rows sealed to one teacher."""
+    """The digests of all headers of a list, and the rows sealed to one teacher.
+
+    A recipient needs no more of another's header: what seals are bound to, and what names it.
+    """
 
     KIND: ClassVar[str] = "delivered list"
     SIZE_LIMIT: ClassVar[int] = 64 * 2**20
@@ -199,7 +202,7 @@ class DeliveredList:
     roster_hash: bytes
     recipient: int
     participants: tuple[int, ...]
-    headers: bytes = field(repr=False)
+    header_digests: bytes = field(repr=False)
     secret_seals: bytes = field(repr=False)
     seed_seals: bytes = field(repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
@@ -210,10 +213,11 @@ class DeliveredList:
         require_ids(self.task_id, self.batch_id, self.roster_hash)
         _require_attempt(self.attempt)
         require_indices((self.recipient, *self.participants))
-        require_length("a list's headers", self.headers, HEADER_BYTES * len(self.participants))
+        length = HEADER_DIGESTS_BYTES * len(self.participants)
+        require_length("the digests of a list's headers", self.header_digests, length)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
         of_all = (self.task_id, self.batch_id, self.attempt, self.roster_hash)
-        found = masked_list_hash(*of_all, self.participants, self.headers)
+        found = masked_list_hash(*of_all, self.participants, self.header_digests)
         object.__setattr__(self, "list_hash", found)
 
     def signed_parts(self) -> tuple[bytes, ...]:
@@ -227,12 +231,12 @@ def masked_list_hash(  # noqa: PLR0917 - in the order of the message
     attempt: int,
     roster_hash: bytes,
     participants: Sequence[int],
-    headers: bytes,
+    header_digests: bytes,
 ) -> ListHash:
     """The hash of a list: whose headers are in it, in order, in which attempt."""
     members = numbers_bytes(participants)
-    parts = (task_id, batch, number_bytes(attempt), roster_hash, members, headers)
-    return ListHash(hash_parts("dppp masked list 1", parts))
+    parts = (task_id, batch, number_bytes(attempt), roster_hash, members, header_digests)
+    return ListHash(hash_parts("dppp masked list 2", parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,14 +25,14 @@ from dppp.errors import (
     SumDoesNotFit,
     WrongBatch,
 )
-from dppp.hashing import hash_parts
-from dppp.masks.ballots import HEADER_BYTES, cast
+from dppp.hashing import HASH_BYTES, hash_parts
+from dppp.masks.ballots import HEADER_DIGESTS_BYTES, Header, cast
 from dppp.masks.blame import row_bytes
-from dppp.masks.dealing import BOUND_BYTES, Preparation, prepare, seal_contexts
+from dppp.masks.dealing import Preparation, prepare, seal_contexts
 from dppp.masks.opening import require_fits, secret_from_bytes
 from dppp.masks.packing import unpack_blocks
 from dppp.masks.parameters import FIELD
-from dppp.masks.sealing import TAG_BYTES, Purpose, open_many
+from dppp.masks.sealing import TAG_BYTES, Pairs, Purpose
 from dppp.masks.sharing import add_rows, elements_to_bytes
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk
 from dppp.protocol.lists import require_complete, statement_of
@@ -78,15 +78,6 @@ class MaskKeys:
     def take_part(self, desk: Desk) -> "MaskSide":
         """The side that works at this desk."""
         return MaskSide(self, desk)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SealsOfList:
-    """What it takes to open one seal of each dealer of a list, of either kind."""
-
-    dealers: list[int]
-    keys: list[bytes]
-    contexts: list[bytes]
 
 
 class MaskSide:
@@ -290,16 +281,16 @@ class MaskSide:
         """Check a list and open all rows that it brings."""
         own = self._read_own(own_ballot)
         require_complete(self._desk.task, message.participants)
-        headers = [
-            message.headers[at : at + HEADER_BYTES]
-            for at in range(0, len(message.headers), HEADER_BYTES)
+        digests = [
+            message.header_digests[at : at + HEADER_DIGESTS_BYTES]
+            for at in range(0, len(message.header_digests), HEADER_DIGESTS_BYTES)
         ]
-        named = dict(zip(message.participants, headers, strict=True))
-        is_own = named.get(self._desk.index) == own.header
+        named = dict(zip(message.participants, digests, strict=True))
+        is_own = named.get(self._desk.index) == Header.from_bytes(own.header).digests
         if not is_own or message.roster_hash != own.roster_hash:
             raise OwnBallotMissing(
-                "this list does not hold the header that this teacher signed, byte for byte, or "
-                "is of another roster; it helps to open no other"
+                "this list does not hold the header that this teacher signed, or is of another "
+                "roster; it helps to open no other"
             )
         roster = self._ring.roster(message.roster_hash)
         if message.recipient != self._desk.index or not set(named) <= set(roster.members):
@@ -317,49 +308,40 @@ class MaskSide:
         return decode(data, MaskedBallot)
 
     def _open_rows(
-        self, message: DeliveredList, roster: RosterKeys, headers: dict[int, bytes]
+        self, message: DeliveredList, roster: RosterKeys, digests: dict[int, bytes]
     ) -> OpenedList:
-        dealers = list(headers)
-        # Both kinds of row of a dealer are bound to the same: worked out once.
+        dealers = list(digests)
+        heads = [each[:HASH_BYTES] for each in digests.values()]
         seed = votes_seed(message.task_id, message.batch_id, message.attempt)
-        bound = [(dealer, header[:BOUND_BYTES]) for dealer, header in headers.items()]
-        seals = SealsOfList(
+        pairs = Pairs.of_recipient(
+            list(map(roster.sealing_key, dealers)),
             dealers=dealers,
-            keys=list(map(roster.sealing_key, dealers)),
-            contexts=seal_contexts(roster.epoch, seed, bound),
+            recipient=self._desk.index,
+            contexts=seal_contexts(roster.epoch, seed, heads),
+            length=row_bytes(self._parameters, Purpose.SECRET_ROW),
         )
-        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, seals)
-        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, seals)
+        secret_rows = self._open_kind(message.secret_seals, Purpose.SECRET_ROW, pairs, dealers)
+        seed_rows = self._open_kind(message.seed_seals, Purpose.SEED_ROW, pairs, dealers)
         return OpenedList(
             batch_id=message.batch_id,
             attempt=message.attempt,
             list_hash=message.list_hash,
             roster=roster,
-            headers=headers,
+            heads=dict(zip(dealers, heads, strict=True)),
             secret_seals=message.secret_seals,
             seed_seals=message.seed_seals,
             row_sum=elements_to_bytes(add_rows(secret_rows)),
             seed_rows=seed_rows.astype("<u2").tobytes(),
         )
 
-    def _open_kind(self, seals: bytes, purpose: Purpose, of: SealsOfList) -> NDArray[np.uint16]:
+    def _open_kind(
+        self, seals: bytes, purpose: Purpose, pairs: Pairs, dealers: list[int]
+    ) -> NDArray[np.uint16]:
         """The rows of one kind, of all dealers; which dealers' do not open is in the exception."""
         length = row_bytes(self._parameters, purpose)
-        if len(seals) != len(of.dealers) * (length + TAG_BYTES):
+        if len(seals) != len(dealers) * (length + TAG_BYTES):
             raise OwnBallotMissing("the rows of this list have another length than the task's")
-        sealed = [
-            seals[at : at + length + TAG_BYTES] for at in range(0, len(seals), length + TAG_BYTES)
-        ]
-        rows = open_many(
-            of.keys,
-            sealed,
-            purpose=purpose,
-            dealers=of.dealers,
-            recipient=self._desk.index,
-            contexts=of.contexts,
-            length=length,
-        )
-        return _field_elements(rows, of.dealers, purpose)
+        return _field_elements(pairs.open(purpose, seals, dealers, length=length), dealers, purpose)
 
     def _object(self, message: DeliveredList, fault: SealUnopened) -> bytes:
         unsigned = Objection(

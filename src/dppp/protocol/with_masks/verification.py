@@ -6,7 +6,7 @@ receipt, and is checked in a transcript, which holds every ballot: a receipt who
 convicts the aggregator. No key opens a ballot of a transcript later, since there is none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,8 +133,13 @@ def list_hash_of(run: MaskedRun, ballots: Sequence[MaskedBallot]) -> ListHash:
         run.attempt,
         run.roster.hash,
         [ballot.teacher for ballot in ballots],
-        b"".join(ballot.header for ballot in ballots),
+        digests_of_headers(ballots),
     )
+
+
+def digests_of_headers(ballots: Iterable[MaskedBallot]) -> bytes:
+    """What a list says of its ballots' headers, one after the other."""
+    return b"".join([Header.from_bytes(each.header).digests for each in ballots])
 
 
 def write_sums(

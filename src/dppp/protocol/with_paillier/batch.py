@@ -383,7 +383,7 @@ class PaillierBatch(Batch):
                     len(self._task.class_names) * len(self.query_ids),
                     contributions=len(self._said.participants),
                 ),
-                ballots=len(self._said.participants),
+                participants=self._said.participants,
                 of_list=self._said.list_hash,
             )
         except PackingError as error:

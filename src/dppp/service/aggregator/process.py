@@ -14,6 +14,7 @@ from dppp.service.aggregator.metrics import AggregatorMetrics
 from dppp.service.aggregator.station import AggregatorStation
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.batches.store_watch import StoreWatch, WatchedStore
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
 from dppp.service.ceremony.home import Home
@@ -39,8 +40,9 @@ def run_aggregator(config: AggregatorConfig) -> None:
         listen(config.gateway.listen) as listening,
     ):
         claim_store(store, federation.task.task_id)
+        watch = StoreWatch()
         server = GracefulServer(
-            make_application(config, federation, store, hub),
+            make_application(config, federation, WatchedStore(store, watch), hub, watch),
             hub,
             tls_certificate=config.gateway.tls_certificate,
             tls_key=config.gateway.tls_key,
@@ -49,7 +51,11 @@ def run_aggregator(config: AggregatorConfig) -> None:
 
 
 def make_application(
-    config: AggregatorConfig, federation: FederationFile, store: BatchStore, hub: EventHub
+    config: AggregatorConfig,
+    federation: FederationFile,
+    store: BatchStore,
+    hub: EventHub,
+    store_watch: StoreWatch,
 ) -> FastAPI:
     """The gateway with runner, broker and monitor, which live as long as it is served."""
     home = Home(folder=config.home)
@@ -61,7 +67,7 @@ def make_application(
         store=store,
         patience=config.patience.to_patience(),
     )
-    runner = BatchRunner(aggregator=aggregator, channel=station, hub=hub)
+    runner = BatchRunner(aggregator=aggregator, channel=station, hub=hub, store_watch=store_watch)
     station.carry_for(runner)
     queriers = [Querier(**querier.model_dump()) for querier in config.queriers]
     jobs = Jobs(
@@ -71,11 +77,16 @@ def make_application(
         dispatch=station.dispatch,
         deadline_seconds=config.deadline_seconds,
     )
-    metrics = AggregatorMetrics(runner, jobs)
+    metrics = AggregatorMetrics(runner, jobs, config.deadline_seconds)
+    station.on_slow = metrics.note_slow
     watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
-    health = make_monitor(metrics.registry, lambda: runner.is_alive and station.is_healthy)
-    monitor = Monitor(health, config.monitoring.listen)
+    checks = {
+        "runner": lambda: runner.is_alive,
+        "broker": lambda: station.is_healthy,
+        "store": lambda: store_watch.is_usable,
+    }
+    monitor = Monitor(make_monitor(metrics.registry, checks), config.monitoring.listen)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -12,22 +12,24 @@ import logging
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from nats.aio.msg import Msg
 
-from dppp.errors import DpppError, WireError
+from dppp.errors import BatchStoreUnavailable, DpppError, WireError
 from dppp.hashing import HASH_BYTES
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore, StoredBatches
 from dppp.protocol.events import Abort, Send, Stage
 from dppp.protocol.messages import MOST_QUERIES, BatchId, BatchRequest
+from dppp.protocol.refusals import batch_named_in
 from dppp.service.batches.hub import BatchEvent
 from dppp.service.batches.runner import MOST_OPEN_BATCHES, BatchRunner, Clock
 from dppp.service.broker.connection import PRESENCE, QUEUE_GROUP, Broker, Subjects
-from dppp.service.broker.frames import Reassembly, read_frame, split_message
+from dppp.service.broker.frames import Reassembly, message_id, read_frame, split_message
+from dppp.service.broker.progress import Holding, read_presence
 from dppp.service.process.log_throttle import LogThrottle
 
 log = logging.getLogger("dppp.aggregator")
@@ -54,6 +56,9 @@ class AggregatorStation:
         self._reassembly: dict[int, Reassembly] = {}
         self._heard_of: dict[BatchId, float] = {}
         self._drops = LogThrottle()
+        self._held: dict[int, Mapping[bytes, Holding]] = {}
+        self.on_slow: Callable[[int], object] = lambda _teacher: None
+        """Told of each reminder that was not sent, since its teacher is still receiving."""
         self._loops: list[asyncio.Task[None]] = []
 
     def carry_for(self, runner: BatchRunner) -> None:
@@ -110,6 +115,19 @@ class AggregatorStation:
                 for frame in split_message(data, teachers):
                     await self._broker.publish(subject, frame, reply=self.worker)
 
+    async def remind(self, sends: Sequence[Send]) -> None:
+        """Send again what may be lost, and not what a teacher says that it has or receives."""
+        await self.send([send for send in sends if not self._is_held(send)])
+
+    def _is_held(self, send: Send) -> bool:
+        holding = self._held.get(send.teacher, {}).get(message_id(send.data))
+        if holding is Holding.SOME:
+            batch = batch_named_in(send.data)
+            extra = {"batch": None if batch is None else batch.hex(), "teacher": send.teacher}
+            log.warning("a teacher is still receiving", extra={**extra, "bytes": len(send.data)})
+            self.on_slow(send.teacher)
+        return holding is not None
+
     async def dispatch(self, request: BatchRequest) -> None:
         """Store a batch and offer it to one aggregator of the queue group.
 
@@ -134,8 +152,12 @@ class AggregatorStation:
 
     async def _hear(self, message: Msg) -> None:
         teacher = self._subjects.sender_of(message.subject)
-        if teacher is not None:
-            self.runner.hear(teacher)
+        if teacher is None or teacher not in self._reassembly:
+            return
+        is_new, self._held[teacher] = read_presence(message.data)
+        self.runner.hear(teacher)
+        if is_new:
+            await self.runner.remind_one(teacher)
 
     async def _take_work(self, message: Msg) -> None:
         if len(message.data) == HASH_BYTES:
@@ -144,8 +166,11 @@ class AggregatorStation:
     async def _adopt(self, identifier: BatchId) -> None:
         try:
             await self.runner.adopt(identifier)
+        except BatchStoreUnavailable:
+            return  # it is found again when the store is back
         except DpppError as error:
-            log.error("cannot go on with a batch", extra={"reason": error.one_line})
+            extra = {"batch": identifier.hex(), "reason": error.one_line}
+            log.error("cannot go on with a batch", extra=extra)
 
     async def _pass_events_on(self) -> None:
         with self.runner.hub.watch() as events:
@@ -197,7 +222,7 @@ class AggregatorStation:
         nobody's, and whoever notices goes on with it.
         """
         while True:
-            await asyncio.sleep(_ANNOUNCE_SECONDS)
+            await asyncio.sleep(max(_ANNOUNCE_SECONDS, self.runner.store_watch.pause_seconds))
             try:
                 unfinished = await self.runner.ask(Aggregator.unfinished)
                 self._heard_of = {
@@ -207,6 +232,8 @@ class AggregatorStation:
                     if self._is_orphan(identifier):
                         await self.runner.adopt(identifier)
                         log.info("batch taken over", extra={"batch": identifier.hex()})
+            except BatchStoreUnavailable:
+                continue  # store_watch.py has said so, once
             except DpppError as error:
                 log.error("cannot look for batches", extra={"reason": error.one_line})
 

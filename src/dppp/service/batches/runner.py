@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from dppp.errors import Busy, DpppError
+from dppp.errors import BatchStoreUnavailable, Busy, DpppError, TeachersMissing
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import (
     Aborted,
@@ -30,10 +30,15 @@ from dppp.protocol.events import (
     StageEvent,
     Started,
     TeacherBlamed,
+    TeacherRefused,
 )
 from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.refusals import batch_named_in
 from dppp.service.batches.hub import BatchEvent, EventHub, TeacherEvent
 from dppp.service.batches.inbox import Inbox
+from dppp.service.batches.reminders import Reminders
+from dppp.service.batches.store_watch import StoreWatch
+from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
 
 Result = TypeVar("Result")
@@ -42,7 +47,6 @@ Clock = Callable[[], float]
 
 MOST_OPEN_BATCHES = 64
 _TICK_SECONDS = 0.25
-_REMIND_SECONDS = 10
 _OFFLINE_AFTER_SECONDS = 12
 
 log = logging.getLogger("dppp.aggregator")
@@ -53,6 +57,9 @@ class Channel(Protocol):
 
     async def send(self, sends: Sequence[Send]) -> None:
         """Send; messages may get lost."""
+
+    async def remind(self, sends: Sequence[Send]) -> None:
+        """Send again what was asked before and may be lost."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,15 +74,24 @@ class BatchRunner:
     """All batches that this process runs. Use it in an ``async with`` block."""
 
     def __init__(
-        self, *, aggregator: Aggregator, channel: Channel, hub: EventHub, clock: Clock = time.time
+        self,
+        *,
+        aggregator: Aggregator,
+        channel: Channel,
+        hub: EventHub,
+        clock: Clock = time.time,
+        store_watch: StoreWatch | None = None,
     ) -> None:
+        """`store_watch` knows whether the aggregator's store can be used."""
         self.task = aggregator.task
         self.hub = hub
+        self.store_watch = store_watch or StoreWatch()
         self.teachers = {index: TeacherState() for index in range(1, self.task.trust.teachers + 1)}
         self._aggregator = aggregator
         self._channel = channel
         self._clock = clock
         self._open: dict[BatchId, int] = {}  # batches under way here: how many queries each has
+        self._reminders = Reminders(clock)
         self._inbox = Inbox()
         self._drops = LogThrottle()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aggregator")
@@ -152,6 +168,28 @@ class BatchRunner:
             if not state.is_online:
                 self._set_online(teacher, is_online=True)
 
+    async def require_teachers(self) -> None:
+        """Refuse a batch that would be charged and aborted, as far as can be known before."""
+        left_out = await self.ask(Aggregator.left_out)
+        missing = {
+            index: "left out" if index in left_out else "offline"
+            for index, state in self.teachers.items()
+            if index in left_out or not state.is_online
+        }
+        there, needed = len(self.teachers) - len(missing), self.task.trust.ballots_needed
+        if there >= needed:
+            return
+        named = ", ".join(
+            f"{self.task.teachers[index - 1].name} ({index}, {why})"
+            for index, why in missing.items()
+        )
+        raise TeachersMissing(
+            f"{there} of {len(self.teachers)} teachers are there, and a batch needs {needed}; "
+            f"missing: {named}. Nothing was charged",
+            hint="ask again when they are back; `dppp query --insist` asks all the same, and what "
+            "is aborted then stays charged",
+        )
+
     def _require_room(self) -> None:
         if len(self._open) >= MOST_OPEN_BATCHES:
             raise Busy(f"{MOST_OPEN_BATCHES} batches are under way", hint="ask again in a minute")
@@ -159,20 +197,27 @@ class BatchRunner:
     async def _take_messages(self) -> None:
         while True:
             teacher, data = await self._inbox.get()
-            with _going_on():
+            with about_batch(batch_named_in(data)), _going_on():
                 await self._step(Aggregator.receive, teacher, data, now=self._now())
 
     async def _pass_time(self) -> None:
-        reminded_at = self._clock()
         while True:
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(max(_TICK_SECONDS, self.store_watch.pause_seconds))
             self._notice_silence()
             with _going_on():
                 await self._step(Aggregator.tick, self._now())
-                reminded_at = min(reminded_at, self._clock())  # a clock may be put back
-                if self._clock() >= reminded_at + _REMIND_SECONDS:
-                    reminded_at = self._clock()
-                    await self._step(Aggregator.remind)
+                if due := self._reminders.due():
+                    await self._remind(due)
+
+    async def remind_one(self, teacher: int) -> None:
+        """A teacher has just come, and knows nothing of what was sent before."""
+        if self._open:
+            with _going_on():
+                await self._remind(None, teacher=teacher)
+
+    async def _remind(self, due: frozenset[BatchId] | None, *, teacher: int | None = None) -> None:
+        output = await self.ask(Aggregator.remind, due, teacher=teacher)
+        await self._channel.remind(output.sends)
 
     def _notice_silence(self) -> None:
         for teacher, state in self.teachers.items():
@@ -195,16 +240,22 @@ class BatchRunner:
         output = await self.ask(method, *arguments, **named)
         for event in output.events:
             self._note(event)
+        for send in output.sends:
+            if batch := batch_named_in(send.data):
+                self._reminders.note_sent(BatchId(batch), len(send.data))
         await self._channel.send(output.sends)
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Started):
             self._open[event.batch] = event.queries
+        if not isinstance(event, TeacherRefused):
+            self._reminders.note_progress(event.batch)
         _log_event(event)
-        if not isinstance(event, TeacherBlamed):
+        if not isinstance(event, TeacherBlamed | TeacherRefused):
             self.hub.tell(self._describe(event))
         if isinstance(event, Released | Aborted):
             self._open.pop(event.batch, None)
+            self._reminders.forget(event.batch)
 
     def _describe(self, event: StageEvent) -> BatchEvent:
         """An event of the protocol as watchers are told of it."""
@@ -244,6 +295,10 @@ def _log_event(event: Event) -> None:
         case TeacherBlamed():
             blamed = {"teacher": event.teacher, "reason": event.reason}
             log.warning("teacher at fault", extra={**extra, **blamed})
+        case TeacherRefused():
+            refused = {"teacher": event.teacher, "rule": event.rule}
+            ahead = {"clock_ahead_seconds": event.clock_ahead_seconds}
+            log.warning("teacher refused", extra={**extra, **refused, **ahead})
         case Aborted():
             abort = event.abort
             details = {"missing": abort.missing, "culprits": abort.culprits}
@@ -259,6 +314,8 @@ def _going_on() -> Iterator[None]:
     """Whatever fails (a store out of reach, mostly) stops a step and not the runner."""
     try:
         yield
+    except BatchStoreUnavailable:
+        return  # store_watch.py has said so, once
     except DpppError as error:
         log.error("a step failed and will be tried again", extra={"reason": error.one_line})
     except Exception:

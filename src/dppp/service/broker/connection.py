@@ -114,6 +114,7 @@ class Broker:
     """One connection, which is made again whenever it breaks."""
 
     def __init__(self, access: BrokerAccess) -> None:
+        self.times_connected = 0
         self._access = access
         self._client = self._new_client()
         self._drops = LogThrottle()
@@ -170,16 +171,28 @@ class Broker:
 
     async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> None:
         """Call the handler for each message, one at a time."""
-        await self._client.subscribe(subject, queue=queue, cb=handler)
+        await self._client.subscribe(subject, queue=queue, cb=self._alive(handler))
 
     async def subscribe_to_one(self, subject: str, handler: Handler) -> None:
         """The same for a subject of one sender; only a limited number of its messages may wait."""
         await self._client.subscribe(
             subject,
-            cb=handler,
+            cb=self._alive(handler),
             pending_msgs_limit=_MOST_WAITING,
             pending_bytes_limit=_WAITING_BYTES,
         )
+
+    def _alive(self, handler: Handler) -> Handler:
+        """What arrives shows that the line works; on a slow one the broker's pong waits behind it.
+
+        nats-py counts pongs only, and would hang up in the middle of a long message.
+        """
+
+        async def handle(message: Msg) -> None:
+            self._client._pings_outstanding = 0
+            await handler(message)
+
+        return handle
 
     async def flush(self) -> None:
         """Wait until the broker has what was published; not if it is out of reach."""
@@ -209,7 +222,38 @@ class Broker:
         log.warning("broker out of reach", extra={"servers": self._access.servers})
 
     async def _on_reconnect(self) -> None:
+        self.times_connected += 1
         log.info("broker reached again", extra={"servers": self._access.servers})
+
+
+async def reach_broker(access: BrokerAccess) -> str | None:
+    """Connect once and hang up; None, or why it did not work. For `dppp doctor`."""
+    client = Client() if access.tls is None else _TlsClient()
+    said: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        said.append(error)
+
+    connecting = client.connect(
+        servers=list(access.servers),
+        name=access.name,
+        tls=access.tls,
+        nkeys_seed_str=access.nats_seed,
+        error_cb=note,
+        connect_timeout=5,
+        allow_reconnect=False,
+        max_reconnect_attempts=1,
+    )
+    try:
+        # nats-py hangs in its own clean-up after a TLS certificate that was refused.
+        await asyncio.wait_for(connecting, _CONNECT_SECONDS)
+        await asyncio.wait_for(client.flush(timeout=5), _CONNECT_SECONDS)
+    except (OSError, ssl.SSLError, nats.errors.Error, TimeoutError) as error:
+        return _words(said[-1] if said else error)
+    finally:
+        with suppress(TimeoutError, asyncio.CancelledError, OSError, nats.errors.Error):
+            await asyncio.wait_for(client.close(), 2)
+    return None
 
 
 def _words(error: Exception) -> str:

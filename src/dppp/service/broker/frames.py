@@ -20,7 +20,7 @@ PIECE_BYTES = 512 * 1024
 MOST_BYTES = 256 * 2**20
 """The longest message; a batch with a longer ballot list has to be split."""
 _MOST_UNFINISHED = 4
-_ID_BYTES = 16
+ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def split_message(data: bytes, addressed: Collection[int] = ()) -> Iterator[byte
             "for us",
             hint="send fewer queries in a batch",
         )
-    identifier = _message_id(data)
+    identifier = message_id(data)
     pieces = max(1, -(-len(data) // PIECE_BYTES))
     for place in range(pieces):
         piece = data[place * PIECE_BYTES : (place + 1) * PIECE_BYTES]
@@ -64,7 +64,7 @@ def _checked(plain: Any) -> Frame:
     is_typed = all(type(each) is int and 0 <= each < 2**32 for each in numbers)
     if not is_typed or type(identifier) is not bytes or type(piece) is not bytes:
         raise ValueError("wrong types")
-    if version != VERSION or len(identifier) != _ID_BYTES or not place < pieces:
+    if version != VERSION or len(identifier) != ID_BYTES or not place < pieces:
         raise ValueError("wrong version, id or place")
     if pieces * PIECE_BYTES > MOST_BYTES + PIECE_BYTES:
         raise ValueError("too many pieces")
@@ -113,6 +113,11 @@ class Reassembly:
             self._forget(next(iter(self._unfinished)))
         return None
 
+    @property
+    def unfinished(self) -> tuple[bytes, ...]:
+        """The ids of the messages of which some pieces are there."""
+        return tuple(self._unfinished)
+
     def _forget(self, message_id: bytes) -> list[Frame]:
         """Take a message out, as far as it has come."""
         frames = self._unfinished.pop(message_id, [])
@@ -122,10 +127,11 @@ class Reassembly:
     @staticmethod
     def _whole(frames: list[Frame]) -> bytes:
         data = b"".join(frame.piece for frame in frames)
-        if _message_id(data) != frames[0].message_id:
+        if message_id(data) != frames[0].message_id:
             raise WireError("the pieces of a message do not fit together")
         return data
 
 
-def _message_id(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()[:_ID_BYTES]
+def message_id(data: bytes) -> bytes:
+    """What names a message, in all its pieces."""
+    return hashlib.sha256(data).digest()[:ID_BYTES]

@@ -8,12 +8,25 @@ the ledger does not know, or a new ledger, needs the operator's word that the da
 from dataclasses import dataclass
 from pathlib import Path
 
-from dppp.errors import BudgetExceeded, FirstUseUnsaid, InputError, NoColluders
-from dppp.privacy.ledger.agreement import Agreement
+from dppp.errors import (
+    BudgetExceeded,
+    ChangeNotSigned,
+    FirstUseUnsaid,
+    InputError,
+    NoColluders,
+)
+from dppp.privacy.ledger.agreement import AgreedTask, Agreement
 from dppp.privacy.ledger.budget import Budget
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.ledger.summary import DataSummary
-from dppp.service.ceremony.federation_file import FederationFile, read_federation, read_hash
+from dppp.protocol.task import Task
+from dppp.service.ceremony.change import CHANGE, Change, read_change
+from dppp.service.ceremony.federation_file import (
+    FederationFile,
+    read_federation,
+    read_hash,
+    require_hash,
+)
 from dppp.service.ceremony.home import Home
 from dppp.service.process.config import TeacherConfig
 from dppp.service.stores.ledgers import create_ledger, has_ledger, open_ledger
@@ -58,18 +71,67 @@ def accept_task(
     _require_within_cap(federation, config)
     location, head = config.ledger.location, config.ledger.head
     is_new = not head.exists() and not has_ledger(location)
+    change = _change_of(config, federation)
+    if is_new and change is not None:
+        _require_newcomer(change, name)
     if is_new:
         _require_first_use(location, is_first_use=is_first_use)
         create_ledger(location, teacher=name, head_path=head)
     with open_ledger(location, teacher=name, head_path=head) as ledger:
+        if change is not None and task.data_id not in _known(ledger):
+            _require_newcomer(change, name)
         _require_known(ledger, location, task.data_id, is_first_use=is_first_use)
         ledger.fix_cap(task.data_id, epsilon=config.data.epsilon, delta=config.data.delta)
-        ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
+        _reserve(ledger, task)
         summary = ledger.summary()
     (data,) = (each for each in summary.data if each.data_id == task.data_id)
     return Acceptance(
         teacher=name, index=index, federation=federation, data=data, is_new_ledger=is_new
     )
+
+
+def _reserve(ledger: Ledger, task: Task) -> None:
+    """The whole price; of a task that another is to succeed, nothing but what is left of it."""
+    tasks = [each.task_id for data in ledger.summary().data for each in data.tasks]
+    if task.succeeds is None or task.succeeds not in tasks:
+        ledger.accept(task.data_id, Agreement.on_one(task.certificate, task_id=task.task_id))
+        return
+    successor = AgreedTask.certified_by(task.certificate, task_id=task.task_id)
+    ledger.succeed(task.succeeds, successor)
+
+
+def _change_of(config: TeacherConfig, federation: FederationFile) -> Change | None:
+    """The change that brought this federation, signed by t teachers of the old one."""
+    if federation.task.succeeds is None:
+        return None
+    path = config.home / CHANGE
+    if not path.exists():
+        raise ChangeNotSigned(
+            "this task takes the place of another, and the change that its teachers signed is not "
+            f"in {config.home}",
+            hint="set the home up with `dppp change install`",
+        )
+    change = read_change(path)
+    require_hash(change.new, federation.hash)
+    change.require_signed()
+    return change
+
+
+def _require_newcomer(change: Change, name: str) -> None:
+    """One who was there before has a ledger that knows the data, and may not begin another."""
+    if name in [each.name for each in change.old.teachers]:
+        raise FirstUseUnsaid(
+            f"{name} was a teacher of the task before this one, and the ledger of [ledger] does "
+            "not know the data",
+            hint=(
+                "set path and head under [ledger] in teacher.toml to the ledger that counted the "
+                "old task; if that is lost, this data must not be used again"
+            ),
+        )
+
+
+def _known(ledger: Ledger) -> list[str]:
+    return [data.data_id for data in ledger.summary().data]
 
 
 def _require_colluders(federation: FederationFile, *, accept_no_colluders: bool) -> None:
@@ -97,7 +159,7 @@ def _require_first_use(location: Location, *, is_first_use: bool) -> None:
 
 def _require_known(ledger: Ledger, location: Location, data_id: str, *, is_first_use: bool) -> None:
     """A name that the ledger does not know gets a cap of its own: it must be other data."""
-    known = [data.data_id for data in ledger.summary().data]
+    known = _known(ledger)
     if data_id in known or is_first_use:
         return
     names = ", ".join(map(repr, known)) or "none yet"

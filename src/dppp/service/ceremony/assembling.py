@@ -57,10 +57,17 @@ class Joined:
             delta=self.terms.delta,
             queries=self.terms.queries,
             classes=len(self.terms.class_names),
+            change=self.terms.question.change(len(self.terms.class_names)),
         )
         return calibrate_for(self.terms.noise, promise, self.trust)
 
-    def agree(self, certificate: Certificate, *, public: PublicKey | None = None) -> Task:
+    def agree(
+        self,
+        certificate: Certificate,
+        *,
+        public: PublicKey | None = None,
+        succeeds: bytes | None = None,
+    ) -> Task:
         """The task; without a public key it is under masks."""
         (aggregator,) = (each for each in self.requests if each.role is Role.AGGREGATOR)
         terms = self.terms
@@ -80,6 +87,8 @@ class Joined:
             labels_per_batch=terms.labels_per_batch,
             epoch_seconds=terms.epoch_length,
             unit=terms.unit,
+            succeeds=succeeds,
+            question=terms.question,
         )
 
     def votes(self, certificate: Certificate) -> tuple[int, ...]:

@@ -11,14 +11,23 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from dppp.protocol.batch import LEAST_BYTES_PER_SECOND, slow_seconds
+from dppp.service.broker.frames import MOST_BYTES
 from dppp.service.ceremony.federation_file import FederationFile
 from dppp.service.ceremony.home import AUTHORITY, TLS_CERTIFICATE, TLS_KEY
+from dppp.service.ceremony.identity import Role
 from dppp.service.process.config import EPOCH_SECRETS, split_address
 from dppp.service.stores.locations import LedgerFiles
 
+CONFIGURATIONS = {
+    Role.TEACHER: "teacher.toml",
+    Role.AGGREGATOR: "aggregator.toml",
+    Role.BROKER: "nats.conf",
+}
 DEFAULT_LISTEN = "0.0.0.0:4222"
 DEFAULT_PORT = 4222
 MAX_PAYLOAD_BYTES = 2**20
+MAX_PENDING_BYTES = MOST_BYTES + 64 * 2**20
 _SPARE_CONNECTIONS = 64
 """For aggregator workers, gateways, and connections whose end the server has not noticed yet."""
 
@@ -29,6 +38,7 @@ EXAMPLE_MODEL = """\
 #   kind = "torch"     path = "state.pt"   class = "package.module:Class"   arguments = {}
 #   kind = "callable"  import = "package.module:function"     (rows in, classes out)
 #   kind = "http"      url = "https://model.intranet/predict" timeout_seconds = 30
+#   kind = "chat"      a language model: docs/operations.md, step 7
 [model]
 kind = "skops"
 path = "model.skops"
@@ -101,7 +111,14 @@ def aggregator_configuration(federation: FederationFile, servers: Sequence[str])
     """aggregator.toml, with nobody who may ask yet."""
     return f"""\
 # The aggregator's configuration. Paths are relative to this file.
-{_party(federation, servers)}
+{_party(federation, servers, more=_DEADLINE)}
+# How many seconds to wait for teachers: for more ballots once there are enough; for those asked
+# first, before all are asked; for endorsements and for answers, before the batch is given up.
+# [patience]
+# after_quorum = 2
+# first_shares = 5
+# opening = 60
+
 # Batches, ballot lists and releases. For several aggregator workers on several machines:
 # url = "env:DPPP_STORE_URL"   (PostgreSQL; the URL with its password is in the environment)
 [store]
@@ -128,13 +145,19 @@ listen = "127.0.0.1:8080"
 """
 
 
-def _party(federation: FederationFile, servers: Sequence[str]) -> str:
+_DEADLINE = """\
+# After how many seconds a batch is given up. What its bytes take at 1 Mbit/s comes on top.
+# deadline_seconds = 600
+"""
+
+
+def _party(federation: FederationFile, servers: Sequence[str], *, more: str = "") -> str:
     return f"""\
 home = "."
 federation = "federation.json"
 federation_hash = "{federation.hash.hex()}"
 log_level = "info"
-
+{more}
 [broker]
 servers = [{", ".join(_text(server) for server in servers)}]
 """
@@ -159,6 +182,9 @@ def broker_configuration(federation: FederationFile, *, folder: Path, listen: st
         host=_quote(host),
         port=port,
         max_payload=MAX_PAYLOAD_BYTES,
+        max_pending=MAX_PENDING_BYTES,
+        least_kbit=LEAST_BYTES_PER_SECOND // 125,
+        write_deadline_seconds=slow_seconds(MAX_PENDING_BYTES),
         max_connections=2 * len(federation.teachers) + _SPARE_CONNECTIONS,
         tls_certificate=_quote(str(folder.absolute() / TLS_CERTIFICATE)),
         key=_quote(str(folder.absolute() / TLS_KEY)),
@@ -205,10 +231,12 @@ port: {port}
 # No message of dppp is larger: it sends frames of at most half of this.
 max_payload: {max_payload}
 max_connections: {max_connections}
-max_pending: 67108864
+# What waits for one that is slow to read: the longest message, and some more. It may take as long
+# as that needs at {least_kbit:,} kbit/s. Whoever has gone without a word is found by pings.
+max_pending: {max_pending}
 ping_interval: "20s"
 ping_max: 3
-write_deadline: "10s"
+write_deadline: "{write_deadline_seconds}s"
 logtime: true
 
 # Only who has a TLS certificate of this federation's authority gets a connection. The suites are

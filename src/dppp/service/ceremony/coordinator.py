@@ -9,6 +9,7 @@ from dppp.service.ceremony.authority import Authority
 from dppp.service.ceremony.home import AUTHORITY, pem_of
 from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
+from dppp.service.ceremony.parcel import read_requests_in
 from dppp.service.ceremony.terms import TERMS, Terms
 from dppp.service.stores.new_files import (
     PUBLIC,
@@ -87,6 +88,14 @@ def require_compatible(requests: Sequence[JoinRequest]) -> None:
 def read_authority(folder: Path) -> Authority:
     """The authority that `init_federation` made."""
     return Authority.from_pem(read_file(folder / AUTHORITY_KEY), read_file(folder / AUTHORITY))
+
+
+def read_requests_of(path: Path) -> tuple[JoinRequest, ...]:
+    """The join requests in a file of one organisation: one, or a parcel of several."""
+    try:
+        return read_requests_in(read_file(path))
+    except FederationError as error:
+        raise FederationError(f"{path}: {error.message}", hint=error.hint) from error
 
 
 def read_request(path: Path) -> JoinRequest:

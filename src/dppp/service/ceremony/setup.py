@@ -17,6 +17,7 @@ from dppp.service.ceremony.authority import (
     require_valid,
 )
 from dppp.service.ceremony.configurations import (
+    CONFIGURATIONS,
     DEFAULT_LISTEN,
     EXAMPLE_MODEL,
     aggregator_configuration,
@@ -36,12 +37,6 @@ from dppp.service.ceremony.identity import Role
 from dppp.service.ceremony.join_request import JoinRequest
 from dppp.service.stores.locations import LedgerFiles, default_ledger_files
 from dppp.service.stores.new_files import PUBLIC, NewFile, read_file, write_new_files
-
-CONFIGURATIONS = {
-    Role.TEACHER: "teacher.toml",
-    Role.AGGREGATOR: "aggregator.toml",
-    Role.BROKER: "nats.conf",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +64,7 @@ def set_up(
     listen: str = DEFAULT_LISTEN,
     model: str | None = None,
     ledger: LedgerFiles | None = None,
+    carried: str | None = None,
     now: datetime | None = None,
 ) -> SetUp:
     """Check everything, then write all that this organisation needs to run.
@@ -87,17 +83,20 @@ def set_up(
     )
     files = _public_files(home, federation, tls_certificate)
     files += _share_files(home, request, federation, share)
-    place = (ledger or _default_ledger()) if request.role is Role.TEACHER else None
+    place = _ledger_place(request, ledger, carried)
     configuration = NewFile(
         name=CONFIGURATIONS[request.role],
-        data=_configuration(
-            home,
-            request.role,
-            federation,
-            servers=tuple(servers) or default_servers(federation),
-            listen=listen,
-            model=model or _example_model(request, federation),
-            ledger=place,
+        data=(
+            carried
+            or _configuration(
+                home,
+                request.role,
+                federation,
+                servers=tuple(servers) or default_servers(federation),
+                listen=listen,
+                model=model or _example_model(request, federation),
+                ledger=place,
+            )
         ).encode("utf-8"),
     )
     write_new_files(home.folder, [*files, configuration])
@@ -111,6 +110,15 @@ def set_up(
         valid_until=valid_until,
         ledger=None if place is None else _seen_from(home.folder, place),
     )
+
+
+def _ledger_place(
+    request: JoinRequest, given: LedgerFiles | None, carried: str | None
+) -> LedgerFiles | None:
+    """Where a teacher counts; None where its configuration was taken along and says so itself."""
+    if request.role is not Role.TEACHER or carried is not None:
+        return None
+    return given or _default_ledger()
 
 
 def _example_model(request: JoinRequest, federation: FederationFile) -> str:

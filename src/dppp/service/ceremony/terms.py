@@ -21,6 +21,7 @@ from pydantic import (
 from dppp.errors import InputError, KeyMaterialError, TaskError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
 from dppp.protocol.columns import Column, ColumnType
+from dppp.protocol.question import CHOICE, DEFAULT_LEVELS, DEFAULT_SHARE, Question
 from dppp.protocol.task import DAY_SECONDS, LONGEST_EPOCH_SECONDS, SHORTEST_EPOCH_SECONDS
 from dppp.protocol.units import MOST_VOTES, require_unit
 from dppp.service.process.config import Section, first_problem, read_config
@@ -101,6 +102,10 @@ class Terms(Section):
     and teachers make new sealing keys every `epoch_seconds`. Under paillier `modulus_bits` and `s`
     are those of the key to be dealt.
 
+    The question is one of the classes. With `max_labels` it is some of them, which are then called
+    labels, at most so many in a vote; one is released from `label_share` of the votes on. With
+    `low` and `high` it is a number between these in `levels` steps, and the one class names it.
+
     Every teacher casts `votes` votes, but those that `votes_of` names. With "auto" their number
     follows from the noise and from how many records each teacher says it has. Without a unit the
     promise covers the whole teacher where everybody casts one vote, and a record otherwise.
@@ -108,7 +113,12 @@ class Terms(Section):
 
     name: Name
     data_id: Name
-    class_names: Names = Field(min_length=2)
+    class_names: Names = Field(min_length=1)
+    max_labels: int | None = Field(default=None, ge=1)
+    label_share: float | None = Field(default=None, gt=0, lt=1)
+    low: float | None = None
+    high: float | None = None
+    levels: int | None = Field(default=None, ge=1)
     features: Features = Field(min_length=1)
     epsilon: float = Field(gt=0)
     delta: float = Field(gt=0, lt=1)
@@ -140,6 +150,35 @@ class Terms(Section):
             except KeyMaterialError as error:
                 raise ValueError(error.one_line) from error
         return self
+
+    @model_validator(mode="after")
+    def _require_question(self) -> "Terms":
+        try:
+            self.question.change(len(self.class_names))
+        except InputError as error:
+            raise ValueError(error.one_line) from error
+        if self.abstain_below is not None and self.question != CHOICE:
+            raise ValueError("only a question of one class has abstentions: leave them out")
+        return self
+
+    @property
+    def question(self) -> Question:
+        """What is asked about a row; raises InputError where these terms contradict themselves."""
+        is_number = any(each is not None for each in (self.low, self.high, self.levels))
+        is_labels = self.max_labels is not None or self.label_share is not None
+        if is_number and is_labels:
+            raise InputError("a question is of labels or of a number, not of both")
+        if is_number:
+            if self.low is None or self.high is None:
+                raise InputError("a number needs both bounds, low and high")
+            levels = DEFAULT_LEVELS if self.levels is None else self.levels
+            return Question.of_number(low=self.low, high=self.high, levels=levels)
+        if not is_labels:
+            return CHOICE
+        if self.max_labels is None:
+            raise InputError("labels need max_labels, the most of them in one vote")
+        share = DEFAULT_SHARE if self.label_share is None else self.label_share
+        return Question.of_labels(most_labels=self.max_labels, share=share)
 
     @model_validator(mode="after")
     def _require_unit(self) -> "Terms":

@@ -34,6 +34,7 @@ from dppp.errors import (
     JobUnknown,
     NotReleased,
     RunnerStopped,
+    TeachersMissing,
     TooManyRows,
     TranscriptsNotAllowed,
     UncertifiedError,
@@ -85,12 +86,19 @@ _STATUS = (
     (TranscriptsNotAllowed, 403),
     (Abandoned, 503),
     (Busy, 503),
+    (TeachersMissing, 503),
     (BatchStoreUnavailable, 503),
     (RunnerStopped, 503),
     (TooManyRows, 413),
     (InputError, 422),
     (UncertifiedError, 422),
     (DpppError, 500),
+)
+
+_STORE_AWAY = BatchStoreUnavailable(
+    "the aggregator's store cannot be used now",
+    hint="send the same again later, under the same Idempotency-Key: what was taken is charged "
+    "once",
 )
 
 BatchName = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As the post answered.")]
@@ -329,6 +337,8 @@ def _translate_errors(app: FastAPI) -> None:
     async def ours(_: Request, error: DpppError) -> JSONResponse:
         code = next(code for kind, code in _STATUS if isinstance(error, kind))
         headers = {"Retry-After": RETRY_SECONDS} if code == 503 else None
+        if isinstance(error, BatchStoreUnavailable):
+            error = _STORE_AWAY  # its own words name the operator's database, host and disk
         return JSONResponse({"detail": error.message, "hint": error.hint}, code, headers)
 
     @app.exception_handler(RequestValidationError)

@@ -10,9 +10,15 @@ from dataclasses import asdict
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
-from dppp.errors import InputError, RunnerStopped, TooManyRows, TranscriptError
+from dppp.errors import (
+    BatchStoreUnavailable,
+    InputError,
+    RunnerStopped,
+    TooManyRows,
+    TranscriptError,
+)
 from dppp.hashing import HASH_BYTES
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.protocol.events import Stage
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.messages import SealedQueries, require_query_ids
@@ -41,6 +47,7 @@ from dppp.service.gateway.schemas import (
     NewBatch,
     PlannedNoise,
     PlanQuestion,
+    QuestionTerms,
     RecentBatch,
     Rights,
     SomeQueries,
@@ -86,6 +93,8 @@ class QuerierDesk:
         """Whether this gateway can do its work."""
         if not (self.runner.is_alive and self._views.is_alive):
             raise RunnerStopped("the runner of batches has stopped", hint="restart the aggregator")
+        if not self.runner.store_watch.is_usable:
+            raise BatchStoreUnavailable("the store of batches is out of reach")
         online = sum(state.is_online for state in self.runner.teachers.values())
         return Health(status="ok", teachers_online=online)
 
@@ -139,11 +148,15 @@ class QuerierDesk:
         if batch.query_ids is None and batch.sealed is None:
             rows = _rows_of(batch, self.runner.task.features)
             self._require_few(len(rows))
-            identifier = await self.jobs.submit(querier.name, rows, key=key, fresh=batch.fresh)
+            identifier = await self.jobs.submit(
+                querier.name, rows, key=key, fresh=batch.fresh, insist=batch.insist
+            )
         else:
             query_ids, sealed = await asyncio.to_thread(_sealed_of, batch)
             self._require_few(len(query_ids) // HASH_BYTES)
-            identifier = await self.jobs.submit_sealed(querier.name, query_ids, sealed, key=key)
+            identifier = await self.jobs.submit_sealed(
+                querier.name, query_ids, sealed, key=key, insist=batch.insist
+            )
         return await self.jobs.state(querier.name, identifier)
 
     async def are_released(self, querier: Querier, asked: SomeQueries) -> WhichReleased:
@@ -161,7 +174,9 @@ class QuerierDesk:
         """The labels, once released."""
         task = self.runner.task
         answers = await self.jobs.answers(querier.name, identifier)
-        return Labels(classes=list(task.class_names), labels=_labels(task, answers))
+        batch = (await self.jobs.state(querier.name, identifier)).batch
+        found = _labels(task, answers)
+        return Labels(batch=batch, classes=list(task.class_names), labels=found)
 
     async def recent(self, querier: Querier, limit: int) -> list[RecentBatch]:
         """The last batches of this querier, the newest first."""
@@ -220,14 +235,22 @@ class QuerierDesk:
 
 def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
     """With the noise of all teachers: where some dropped out there is less of it."""
-    names = task.class_names
+    names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
+    error = None
+    if question.kind == "number":
+        error = question.standard_error(noise.variance, sum(task.votes))
     return [
         Label(
             label=None if each.label is None else names[each.label],
+            labels=None if each.labels is None else [names[place] for place in each.labels],
+            value=each.value,
+            standard_error=error if each.value is not None else None,
             counts=list(each.counts),
             flagged=each.is_flagged,
-            lead_by_noise=chance_of_lead(noise, lead_of(each.counts)),
+            lead_by_noise=chance_of_lead(noise, lead_of(each.counts))
+            if question.kind == "choice"
+            else None,
         )
         for each in answers
     ]
@@ -277,6 +300,9 @@ def describe_task(task: Task) -> TaskTerms:
     return TaskTerms(
         name=task.name,
         task_id=task.task_id.hex(),
+        question=QuestionTerms(
+            **asdict(task.question), description=task.question.describe(task.class_names)
+        ),
         classes=list(task.class_names),
         features=list(task.features),
         columns=[
@@ -312,7 +338,7 @@ def epsilon_spent(task: Task, charged: int) -> float:
     """The ε that `charged` queries of a task cost at its δ."""
     if charged == 0:
         return 0.0
-    spending = Spending(noise=task.noise, queries=min(charged, task.queries))
+    spending = task.promise.spending(task.noise, min(charged, task.queries))
     return min(task.epsilon, account([spending], task.delta))
 
 

@@ -15,12 +15,15 @@ from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.events import Send
+from dppp.protocol.refusals import batch_named_in
 from dppp.protocol.teacher import Teacher
 from dppp.service.batches.hub import EventHub
 from dppp.service.batches.runner import BatchRunner
+from dppp.service.batches.store_watch import StoreWatch, WatchedStore
 from dppp.service.gateway.application import make_gateway
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.gateway.queriers import Querier
+from dppp.service.process.about_batch import about_batch
 
 log = logging.getLogger("dppp.teacher")
 
@@ -53,6 +56,10 @@ class EmbeddedChannel:
             self._running.add(running)
             running.add_done_callback(self._running.discard)
 
+    async def remind(self, sends: Sequence[Send]) -> None:
+        """Nothing gets lost here; a teacher may have been silent."""
+        await self.send(sends)
+
     async def give_signs_of_life(self, every_seconds: float = 3) -> None:
         """Until cancelled: say that every teacher which is not silent is here."""
         while True:
@@ -77,10 +84,13 @@ class EmbeddedChannel:
 
     def _handle(self, send: Send) -> bytes | None:
         try:
-            return self._teachers[send.teacher].handle(send.data, now=int(self._clock()))
+            with about_batch(batch_named_in(send.data)):
+                return self._teachers[send.teacher].handle(send.data, now=int(self._clock()))
         except DpppError as refusal:
             log.warning("refused", extra={"teacher": send.teacher, "reason": refusal.one_line})
-            return None
+            return self._teachers[send.teacher].notice_of(
+                send.data, refusal, now=int(self._clock())
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +115,8 @@ def embed_gateway(
 ) -> Embedded:
     """A gateway for a federation made in this process."""
     channel = EmbeddedChannel(parties.teachers)
+    watch = StoreWatch()
+    store = WatchedStore(store, watch)
     runner = BatchRunner(
         aggregator=Aggregator(
             task=parties.task,
@@ -114,6 +126,7 @@ def embed_gateway(
         ),
         channel=channel,
         hub=EventHub(),
+        store_watch=watch,
     )
     channel.answer_to(runner.take, runner.hear)
 

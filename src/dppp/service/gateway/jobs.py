@@ -8,6 +8,7 @@ and are charged once. Allowances here keep queriers apart; the budget itself is 
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from dppp.errors import (
     TooManyRows,
 )
 from dppp.protocol.aggregator import Aggregator
+from dppp.protocol.batch import slow_seconds
 from dppp.protocol.batch_store import BatchStore, Kind, StoredBatches
 from dppp.protocol.events import Abort, Stage
 from dppp.protocol.inputs import encode_rows, rows_bytes
@@ -49,6 +51,8 @@ from dppp.service.gateway.schemas import BatchState
 
 Dispatch = Callable[[BatchRequest], Awaitable[object]]
 """Stores the request of a batch and starts it; whatever fails before that stores nothing."""
+
+log = logging.getLogger("dppp.aggregator")
 
 _LOOK_BACK = 2_000
 """Things put by others in the time that one may take to commit, a minute at the very most."""
@@ -95,8 +99,13 @@ class Jobs:
         self._reading = asyncio.Lock()
         self._read: OrderedDict[BatchId, tuple[Release, ...]] = OrderedDict()
 
-    async def submit(self, querier: str, rows: Any, *, key: str, fresh: bool) -> JobId:
-        """Take rows in the clear, or find the job under its key; returns when it is under way."""
+    async def submit(
+        self, querier: str, rows: Any, *, key: str, fresh: bool, insist: bool = False
+    ) -> JobId:
+        """Take rows in the clear, or find the job under its key; returns when it is under way.
+
+        Unless told to `insist`, no batch is begun while too few teachers are there to release it.
+        """
         page = PageRows(
             task_id=self.task.task_id,
             secret=await self._runner.ask(Aggregator.derive_secret, f"rows of {querier}"),
@@ -106,15 +115,22 @@ class Jobs:
         identifier = job_id(querier, key)
         async with self._turn:  # counting and charging belong together
             job = await self._find(identifier) or await self._new_of_page(
-                identifier, querier, page, fresh=fresh
+                identifier, querier, page, fresh=fresh, insist=insist
             )
         _require_same(job.row_digests, page.digests)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
-            await self._start(job, await asyncio.to_thread(page.seal, self.task, identifier, job))
+            sealed = await asyncio.to_thread(page.seal, self.task, identifier, job)
+            await self._start(identifier, job, sealed, insist=insist)
         return identifier
 
     async def submit_sealed(
-        self, querier: str, query_ids: bytes, sealed: SealedQueries | None, *, key: str
+        self,
+        querier: str,
+        query_ids: bytes,
+        sealed: SealedQueries | None,
+        *,
+        key: str,
+        insist: bool = False,
     ) -> JobId:
         """Take rows that the querier sealed: the ids of all, and those that are new."""
         _require_few(len(split_query_ids(query_ids)))
@@ -122,7 +138,7 @@ class Jobs:
         identifier = job_id(querier, key)
         async with self._turn:
             job = await self._find(identifier) or await self._new_of_sealed(
-                identifier, querier, query_ids, sealed
+                identifier, querier, query_ids, sealed, insist=insist
             )
         _require_same(job.query_ids + job.row_digests, query_ids)
         if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
@@ -130,7 +146,7 @@ class Jobs:
                 raise JobChanged(
                     "this key belongs to a job with other new rows", hint="choose a new key"
                 )
-            await self._start(job, sealed)
+            await self._start(identifier, job, sealed, insist=insist)
         return identifier
 
     async def are_released(self, querier: str, query_ids: bytes) -> list[bool]:
@@ -210,20 +226,31 @@ class Jobs:
         return min(of_task, self._allowances[querier] - self._charged[querier])
 
     async def _new_of_page(
-        self, identifier: JobId, querier: str, page: PageRows, *, fresh: bool
+        self, identifier: JobId, querier: str, page: PageRows, *, fresh: bool, insist: bool
     ) -> Job:
         await self._hear_of_ends(querier)
         digests = page.digests
         known = {} if fresh else await self._released_rows(split_query_ids(digests))
         query_ids = page.query_ids(identifier, known)
         released = set(known.values())
-        new = dict.fromkeys(each for each in split_query_ids(query_ids) if each not in released)
+        asked = split_query_ids(query_ids)
+        new = tuple(dict.fromkeys(each for each in asked if each not in released))
         rows = dict(zip(split_query_ids(query_ids), page.rows, strict=True))
-        self._require_carriable(len(new), rows_bytes([rows[each] for each in new]))
-        return await self._put(identifier, querier, query_ids, tuple(new), row_digests=digests)
+        sealed_bytes = rows_bytes([rows[each] for each in new])
+        self._require_carriable(len(new), sealed_bytes)
+        await self._require_teachers(len(new), insist=insist)
+        return await self._put(
+            identifier, querier, query_ids, new, sealed_bytes=sealed_bytes, row_digests=digests
+        )
 
     async def _new_of_sealed(
-        self, identifier: JobId, querier: str, query_ids: bytes, sealed: SealedQueries | None
+        self,
+        identifier: JobId,
+        querier: str,
+        query_ids: bytes,
+        sealed: SealedQueries | None,
+        *,
+        insist: bool,
     ) -> Job:
         await self._hear_of_ends(querier)
         asked = set(split_query_ids(query_ids))
@@ -236,8 +263,10 @@ class Jobs:
                 "the sealed rows are not those of these query ids that are new",
                 hint="ask which were released before, and seal the others",
             )
-        self._require_carriable(len(new), 0 if sealed is None else len(sealed.sealed))
-        return await self._put(identifier, querier, query_ids, new)
+        sealed_bytes = 0 if sealed is None else len(sealed.sealed)
+        self._require_carriable(len(new), sealed_bytes)
+        await self._require_teachers(len(new), insist=insist)
+        return await self._put(identifier, querier, query_ids, new, sealed_bytes=sealed_bytes)
 
     async def _put(
         self,
@@ -246,6 +275,7 @@ class Jobs:
         query_ids: bytes,
         new: Sequence[bytes],
         *,
+        sealed_bytes: int,
         row_digests: bytes = b"",
     ) -> Job:
         """Store a job, if its querier may spend that; another gateway may have been first."""
@@ -256,7 +286,7 @@ class Jobs:
             query_ids=query_ids,
             positions=tuple(places.get(each, KNOWN) for each in split_query_ids(query_ids)),
             row_digests=row_digests,
-            deadline=int(self._clock()) + self._deadline_seconds,
+            deadline=int(self._clock()) + self._patience_for(len(new), sealed_bytes),
             batch=batch_id(self.task.task_id, b"".join(new)),
         )
         stored = await asyncio.to_thread(self._store.put_once, identifier, Kind.JOB, encode(job))
@@ -264,8 +294,19 @@ class Jobs:
         self._note_owner(job)  # before its batch starts and is told of
         return job
 
-    async def _start(self, job: Job, sealed: SealedQueries) -> None:
+    def _patience_for(self, queries: int, sealed_bytes: int) -> int:
+        """Seconds until a batch is given up: more for one that takes long on a slow line."""
+        task = self.task
+        of_each = sealed_bytes + task.list_bytes(queries) + task.answer_bytes(queries)
+        return self._deadline_seconds + slow_seconds(of_each)
+
+    async def _start(
+        self, identifier: JobId, job: Job, sealed: SealedQueries, *, insist: bool
+    ) -> None:
         if self._clock() <= job.deadline:
+            await self._require_teachers(job.charged, insist=insist)
+            extra = {"batch": job.batch.hex(), "job": identifier.hex(), "querier": job.querier}
+            log.info("batch asked for", extra={**extra, "queries": job.charged})
             await self._dispatch(BatchRequest(deadline=job.deadline, queries=sealed))
 
     async def _released_rows(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -310,6 +351,11 @@ class Jobs:
                 f"{BallotList.SIZE_LIMIT:,} can be kept",
                 hint="send fewer rows at once",
             )
+
+    async def _require_teachers(self, queries: int, *, insist: bool) -> None:
+        """Before anything is charged, here or by a teacher: could this be released at all?"""
+        if queries and not insist:
+            await self._runner.require_teachers()
 
     async def _require_allowed(self, querier: str, wanted: int) -> None:
         left = await self.left(querier)

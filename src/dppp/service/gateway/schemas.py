@@ -53,6 +53,11 @@ class NewBatch(_Sent):
         default=False,
         description="Ask anew about rows in the clear that were released before, at a charge.",
     )
+    insist: bool = Field(
+        default=False,
+        description="Begin a batch even while too few teachers are online: it will probably be "
+        "aborted, and its queries stay charged.",
+    )
 
 
 class SomeQueries(_Sent):
@@ -84,24 +89,31 @@ class BatchState(BaseModel):
 
 
 class Label(BaseModel):
-    """A label, null for an abstention, with the noisy counts that it comes from.
+    """The answer to a row, with the noisy counts that it comes from.
 
-    `flagged`: votes and noise by the rules hardly ever give such counts, so somebody may have
-    cast more than a vote. `lead_by_noise`: how often noise alone gives a lead as large as that of
-    the largest count over the second, if the two classes had equally many votes; 1 says nothing,
-    and small means that noise hardly explains the lead. If another class had more votes than the
-    one that leads, such a lead would be rarer still. It is not the chance that the label is wrong.
+    `label` is of a question of one class, and null for an abstention; `labels` are of a
+    question of labels; `value` is of a question of a number, with the `standard_error` that
+    noise gives it. What the question does not ask for is null. `flagged`: votes and noise by
+    the rules hardly ever give such counts, so somebody may have cast more than a vote.
+    `lead_by_noise`: how often noise alone gives a lead as large as that of the largest count
+    over the second, if the two classes had equally many votes; 1 says nothing, and small means
+    that noise hardly explains the lead. If another class had more votes than the one that
+    leads, such a lead would be rarer still. It is not the chance that the label is wrong.
     """
 
     label: str | None
+    labels: list[str] | None = None
+    value: float | None = None
+    standard_error: float | None = None
     counts: list[int]
     flagged: bool
-    lead_by_noise: float = Field(ge=0, le=1)
+    lead_by_noise: float | None = Field(default=None, ge=0, le=1)
 
 
 class Labels(BaseModel):
-    """A label for each row."""
+    """A label for each row; `batch` is named in the aggregator's log and in every teacher's."""
 
+    batch: str | None = None
     classes: list[str]
     labels: list[Label]
 
@@ -205,12 +217,25 @@ class ColumnTerms(BaseModel):
     may_be_missing: bool
 
 
+class QuestionTerms(BaseModel):
+    """What is asked: one class, some labels or a number. The fields of the others are 0."""
+
+    kind: Literal["choice", "labels", "number"]
+    most_labels: int
+    share: float
+    low: float
+    high: float
+    levels: int
+    description: str
+
+
 class TaskTerms(BaseModel):
     """What all parties agreed on."""
 
     name: str
     task_id: str
-    classes: list[str]
+    question: QuestionTerms
+    classes: list[str] = Field(description="The names of the counts: classes, labels, the number.")
     features: list[str]
     columns: list[ColumnTerms] = Field(description="The features with what they hold.")
     teachers: int

@@ -102,7 +102,8 @@ def make_local(
 ) -> LocalFederation:
     """Ceremony and configuration for one teacher per model; all of them accept the task.
 
-    A model is a fitted one, or the path of a folder that `dppp train` made for several votes.
+    A model is a fitted one, the path of a folder that `dppp train` made for several votes, or the
+    text of [model] for the teacher's configuration.
     """
     skops = import_skops()
     local = LocalFederation(
@@ -112,9 +113,10 @@ def make_local(
     collect(folder / "coordinator", _join_all(local))
     federation, shares = _make_federation(folder, terms, key)
     for model, config, share in zip(models, local.teacher_configs, shares, strict=True):
-        is_folder = isinstance(model, Path)
-        _set_up(local, federation, config.parent, share, folder=model if is_folder else None)
-        if not is_folder:
+        table = folder_model(model) if isinstance(model, Path) else model
+        is_table = isinstance(table, str)
+        _set_up(local, federation, config.parent, share, model=table if is_table else None)
+        if not is_table:
             skops.dump(model, config.parent / "model.skops")
         accept_task(read_config(config, TeacherConfig), accept_no_colluders=True, is_first_use=True)
     _set_up(local, federation, local.broker_config.parent)
@@ -157,7 +159,7 @@ def _set_up(
     federation: FederationFile,
     home: Path,
     share: bytes | None = None,
-    folder: Path | None = None,
+    model: str | None = None,
 ) -> None:
     address = f"{LOCALHOST}:{local.broker_port}"
     set_up(
@@ -168,7 +170,7 @@ def _set_up(
         servers=[f"tls://{address}"],
         listen=address,
         ledger=LEDGER,
-        model=None if folder is None else folder_model(folder),
+        model=model,
     )
 
 

@@ -91,6 +91,23 @@ def _model_url(value: str) -> str:
     return value
 
 
+def _chat_url(value: str) -> str:
+    """The same, without its last slash; what comes after the path would be lost."""
+    if "?" in value or "#" in value:
+        raise ValueError("write the url of a chat server as http://127.0.0.1:8000/v1")
+    return _model_url(value).rstrip("/")
+
+
+def _api_key(value: object, info: ValidationInfo) -> object:
+    """A key is never in the configuration itself."""
+    secret = _secret(value, info)
+    if isinstance(value, str) and secret is value:
+        raise ValueError('write where the key is: "env:NAME" or "file:PATH"')
+    if isinstance(secret, str) and not (secret.isascii() and secret.isprintable() and secret):
+        raise ValueError("what is there is not a key: it is empty, or more than printable ASCII")
+    return secret
+
+
 def _server(value: str) -> str:
     if not value.startswith(("tls://", "nats://")):
         raise ValueError("write a broker as tls://nats.example.org:4222")
@@ -103,6 +120,8 @@ Listen = Annotated[str, AfterValidator(_listen)]
 Server = Annotated[str, AfterValidator(_server)]
 HexHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 ModelUrl = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(_model_url)]
+ChatUrl = Annotated[str, Field(pattern=r"^https?://"), AfterValidator(_chat_url)]
+ApiKey = Annotated[SecretStr, BeforeValidator(_api_key)]
 ImportName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
 EPOCH_SECRETS = "epoch-secrets.db"
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -196,6 +215,43 @@ class HttpModel(Section):
     timeout_seconds: float = Field(default=30, gt=0)
 
 
+class ChatModel(Section):
+    """A language model behind a server with the chat completions interface, and its records.
+
+    The server is reached over HTTPS, or in the clear on this machine only. `url` ends before
+    /chat/completions. Each vote has its own shard of the records; the `examples` of them that are
+    nearest to a question are in that vote's prompt. `extra` is for fields of a request that this
+    server needs, such as a seed.
+    """
+
+    kind: Literal["chat"]
+    url: ChatUrl
+    model: str = Field(min_length=1, max_length=500)
+    api_key: ApiKey | None = None
+    records: ConfigPath
+    label: str = Field(min_length=1)
+    person: str | None = None
+    identifier: str | None = Field(default=None, alias="id")
+    shard_key: ConfigPath | None = None
+    template: ConfigPath | None = None
+    examples: int = Field(default=8, ge=1, le=1_000)
+    longest_record: int = Field(default=2_000, ge=20, le=1_000_000)
+    timeout_seconds: float = Field(default=30, gt=0, le=3_600)
+    vote_seconds: float = Field(default=60, gt=0, le=86_400)
+    retries: int = Field(default=2, ge=0, le=10)
+    backoff_seconds: float = Field(default=0.5, ge=0, le=60)
+    calls_at_once: int = Field(default=4, ge=1, le=1_000)
+    extra: dict[str, Any] = Field(default_factory=dict)
+    log_prompts_and_answers: bool = False
+
+    @model_validator(mode="after")
+    def _only_what_is_free(self) -> "ChatModel":
+        taken = sorted({"model", "messages", "stream", "n"} & set(self.extra))
+        if taken:
+            raise ValueError(f"extra must not set {taken[0]}, which every request has already")
+        return self
+
+
 class FolderModel(Section):
     """The models that `dppp train` made, one for each vote, beside their manifest."""
 
@@ -211,7 +267,14 @@ class PickleModel(Section):
 
 
 Model = Annotated[
-    SkopsModel | OnnxModel | TorchModel | CallableModel | HttpModel | FolderModel | PickleModel,
+    SkopsModel
+    | OnnxModel
+    | TorchModel
+    | CallableModel
+    | HttpModel
+    | ChatModel
+    | FolderModel
+    | PickleModel,
     Field(discriminator="kind"),
 ]
 

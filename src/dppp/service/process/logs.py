@@ -10,6 +10,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from dppp.service.process.about_batch import current_batch
+
 _USUAL = set(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "taskName"}
 
 
@@ -45,7 +47,10 @@ class ReadableLines(logging.Formatter):
 
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
-    return {name: value for name, value in record.__dict__.items() if name not in _USUAL}
+    """What a line says beside its message; the batch it is about, if its caller did not say."""
+    extras = {name: value for name, value in record.__dict__.items() if name not in _USUAL}
+    batch = current_batch()
+    return extras if batch is None else {"batch": batch, **extras}
 
 
 def log_to_stderr(level: str, *, as_json: bool = False) -> None:

@@ -4,11 +4,12 @@ Used by teacher and aggregator.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -17,17 +18,28 @@ from starlette.routing import Route
 from dppp.service.process.listening import listen
 
 
-def make_monitor(registry: CollectorRegistry, is_healthy: Callable[[], bool]) -> Starlette:
-    """/health (200 or 503) and /metrics in Prometheus' format."""
+def make_monitor(
+    registry: CollectorRegistry, checks: Mapping[str, Callable[[], bool]]
+) -> Starlette:
+    """/health (200, or 503 and what fails) and /metrics in Prometheus' format."""
+    health_of = Gauge("dppp_health", "1 while this works", ["check"], registry=registry)
+    for name, is_well in checks.items():
+        health_of.labels(name).set_function(functools.partial(_one_or_zero, is_well))
 
     async def health(_: Request) -> JSONResponse:
-        well = is_healthy()
-        return JSONResponse({"status": "ok" if well else "failing"}, 200 if well else 503)
+        failing = [name for name, is_well in checks.items() if not is_well()]
+        if failing:
+            return JSONResponse({"status": "failing", "failing": failing}, 503)
+        return JSONResponse({"status": "ok"})
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     return Starlette(routes=[Route("/health", health), Route("/metrics", metrics)])
+
+
+def _one_or_zero(is_well: Callable[[], bool]) -> float:
+    return float(is_well())
 
 
 class _QuietServer(uvicorn.Server):

@@ -49,11 +49,18 @@ _MOST_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """The label of one row, None for an abstention, and the noisy counts that it comes from."""
+    """The answer to one row, and the noisy counts that it comes from.
+
+    `label` is None for an abstention, and where the question is of labels or of a number; then
+    `labels` or `value` is there.
+    """
 
     label: str | None
     counts: tuple[int, ...]
     is_flagged: bool = False
+    labels: tuple[str, ...] | None = None
+    value: float | None = None
+    standard_error: float | None = field(default=None, compare=False)
     lead_by_noise: float | None = field(default=None, compare=False)
     """As the gateway says it (schemas.Label); receipts have the counts, and say nothing of it."""
 
@@ -115,12 +122,17 @@ class GatewayConnection:
             raise GatewayError("the gateway did not say of each row whether it was released before")
         return found
 
-    def submit(self, query_ids: bytes, sealed: SealedQueries | None, *, key: str) -> str:
+    def submit(
+        self, query_ids: bytes, sealed: SealedQueries | None, *, key: str, insist: bool = False
+    ) -> str:
         """Send a batch: the ids of all rows, and those sealed that were not released before.
 
-        The same ids under the same key are the same batch.
+        The same ids under the same key are the same batch. `insist` begins one even while too few
+        teachers are online to release it.
         """
-        body = {"query_ids": base64.b64encode(query_ids).decode()}
+        body: dict[str, Any] = {"query_ids": base64.b64encode(query_ids).decode()}
+        if insist:
+            body["insist"] = True
         if sealed is not None:
             body["sealed"] = base64.b64encode(encode(sealed)).decode()
         headers = {"Idempotency-Key": key}
@@ -137,7 +149,8 @@ class GatewayConnection:
             if state.stage is Stage.ABORTED:
                 raise GatewayAbort(
                     f"the batch was aborted: {_plain(state.reason or '')}{_named(state)}",
-                    hint="the same command asks again, at a new charge",
+                    hint=f"the same command asks again, at a new charge; the operator's logs name "
+                    f"this batch {_plain(state.batch or '')}",
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLL_SECONDS)
@@ -150,6 +163,9 @@ class GatewayConnection:
                 label=each.label,
                 counts=tuple(each.counts),
                 is_flagged=each.flagged,
+                labels=None if each.labels is None else tuple(each.labels),
+                value=each.value,
+                standard_error=each.standard_error,
                 lead_by_noise=each.lead_by_noise,
             )
             for each in found.labels
@@ -171,6 +187,7 @@ class GatewayConnection:
         """Call again while the gateway is out of reach or busy, for as long as patience lasts."""
         until = time.monotonic() + self._patience_seconds
         while True:
+            hint = None
             try:
                 answer = self._client.request(method, path, **more)
                 if answer.status_code < 300 or answer.status_code in accepted:
@@ -192,7 +209,7 @@ class GatewayConnection:
             if time.monotonic() > until:
                 raise GatewayError(
                     f"the gateway {self._client.base_url} cannot be used: {problem}",
-                    hint="check its address, or run this again later",
+                    hint=hint or "check its address, or run this again later",
                 )
             time.sleep(_RETRY_SECONDS)
 

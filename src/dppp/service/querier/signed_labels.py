@@ -33,8 +33,10 @@ class SignedLabels:
         released before.
         """
         for each in labels:
-            is_named = each.label is None or each.label in self._task.class_names
-            if not is_named or len(each.counts) != len(self._task.class_names):
+            named = {each.label, *(each.labels or ())} - {None}
+            if not named <= set(self._task.class_names) or len(each.counts) != len(
+                self._task.class_names
+            ):
                 raise GatewayFault(
                     "the gateway gave a label that is not a class, or other counts than one for "
                     "each class",
@@ -64,6 +66,10 @@ class SignedLabels:
                     label=None if answer.label is None else names[answer.label],
                     counts=answer.counts,
                     is_flagged=answer.is_flagged,
+                    labels=None
+                    if answer.labels is None
+                    else tuple(names[place] for place in answer.labels),
+                    value=answer.value,
                 )
                 for query_id, answer in zip(
                     split_query_ids(receipt.query_ids), receipt.answers, strict=True

@@ -22,6 +22,12 @@ class LedgerFiles:
     path: Path
     head: Path
 
+    @property
+    def is_on_one_disk(self) -> bool:
+        """Whether a disk that is put back takes both along."""
+        first, second = (_device_of(each) for each in (self.path, self.head))
+        return first == second
+
 
 def default_ledger_files() -> LedgerFiles:
     """One ledger per machine and user, so that all federations on the same data share its cap.
@@ -61,6 +67,14 @@ def read_secret(text: str, folder: Path) -> str | None:
 
 def read_location(text: str) -> Location:
     """A location as people type it: a file, or where the url is; never the url itself."""
+    location = read_new_location(text)
+    if isinstance(location, Path) and not location.is_file():
+        raise InputError(f"there is no file {text}", hint="correct the path")
+    return location
+
+
+def read_new_location(text: str) -> Location:
+    """The same of a store that is still to be made."""
     try:
         url = read_secret(text, Path())
     except (OSError, ValueError) as error:
@@ -76,8 +90,6 @@ def read_location(text: str) -> Location:
             "a url with its password does not belong on a command line, where others see it",
             hint="put it into a variable or a file and give env:NAME or file:PATH",
         )
-    if not Path(text).is_file():
-        raise InputError(f"there is no file {text}", hint="correct the path")
     return Path(text)
 
 
@@ -95,3 +107,9 @@ def require_url(location: str) -> None:
             "a store in PostgreSQL needs SQLAlchemy and psycopg",
             extra="service",
         ) from error
+
+
+def _device_of(path: Path) -> int:
+    """The file system of a file, or of the folder that it will be made in."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    return there.stat().st_dev

@@ -25,7 +25,8 @@ from dppp.service.stores.epoch_secrets import open_epoch_secrets
 from dppp.service.stores.ledgers import open_ledger
 from dppp.service.teacher.metrics import TeacherMetrics
 from dppp.service.teacher.models.configured import load_models
-from dppp.service.teacher.station import TeacherStation
+from dppp.service.teacher.models.watching import ModelWatch
+from dppp.service.teacher.station import KINDS, TeacherStation
 
 log = logging.getLogger("dppp.teacher")
 
@@ -37,14 +38,20 @@ def run_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> None:
     home = Home(folder=config.home)
     federation = read_federation(config.federation, read_hash(config.federation_hash))
     index = federation.index_of(home.request().name)
-    models = load_models(config, federation.task, index, allow_pickle=allow_pickle)
-    with _teacher(config, home, federation, models) as teacher:
-        asyncio.run(_serve(config, home, federation, teacher))
+    metrics = TeacherMetrics(KINDS, federation.task.queries)
+    watch = ModelWatch(metrics.model_failures.inc)
+    models = load_models(config, federation.task, index, watch=watch, allow_pickle=allow_pickle)
+    with _teacher(config, home, federation, models, watch) as teacher:
+        asyncio.run(_serve(config, federation, teacher, metrics, watch))
 
 
 @contextmanager
 def _teacher(
-    config: TeacherConfig, home: Home, federation: FederationFile, models: Sequence[Predict]
+    config: TeacherConfig,
+    home: Home,
+    federation: FederationFile,
+    models: Sequence[Predict],
+    watch: ModelWatch,
 ) -> Iterator[Teacher]:
     name = home.request().name
     index = federation.index_of(name)
@@ -66,7 +73,7 @@ def _teacher(
             row_key=home.sealing_key(),
             ledger=ledger,
             predict=models,
-            note=lambda remark: log.warning("model", extra={"reason": remark}),
+            note=watch.note,
         )
 
 
@@ -83,15 +90,19 @@ def _keys(config: TeacherConfig, home: Home, federation: FederationFile) -> Iter
 
 
 async def _serve(
-    config: TeacherConfig, home: Home, federation: FederationFile, teacher: Teacher
+    config: TeacherConfig,
+    federation: FederationFile,
+    teacher: Teacher,
+    metrics: TeacherMetrics,
+    models: ModelWatch,
 ) -> None:
+    home = Home(folder=config.home)
     access = BrokerAccess(
         servers=tuple(config.broker.servers),
         tls=home.tls_context(),
         nats_seed=home.nats_seed(),
         name=f"teacher {teacher.index}",
     )
-    metrics = TeacherMetrics()
     metrics.queries_left.set(teacher.queries_left)
     watch = TlsCertificateWatch(home.tls_certificate(), log)
     watch.show_in(metrics.registry)
@@ -101,7 +112,8 @@ async def _serve(
         subjects=Subjects(federation.subject_prefix),
         metrics=metrics,
     )
-    monitor = make_monitor(metrics.registry, lambda: station.is_healthy)
+    checks = {"teacher": lambda: station.is_healthy, "model": lambda: models.is_well}
+    monitor = make_monitor(metrics.registry, checks)
     stop = stop_event()
     async with Monitor(monitor, config.monitoring.listen):
         watching = asyncio.create_task(watch.run())

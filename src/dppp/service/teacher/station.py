@@ -1,9 +1,9 @@
 """A teacher on the broker: dials out, answers what it may, says that it is here.
 
 One message at a time goes to the teacher (protocol/teacher.py), in a thread of its own; a message
-that is waiting or in work already is not queued twice. A refusal is logged locally, and is silence
-on the wire. While nothing waits, the teacher works ahead in the same thread. Used by
-`dppp teacher run`.
+that is waiting or in work already is not queued twice. A refusal is logged locally; the aggregator
+is told the rule, if it is one of those in protocol/refusals.py, and nothing otherwise. While
+nothing waits, the teacher works ahead in the same thread. Used by `dppp teacher run`.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import get_args
@@ -20,11 +20,14 @@ from nats.aio.msg import Msg
 
 from dppp.errors import DpppError, EpochSecretsUnavailable, LedgerError, WireError
 from dppp.protocol.messages import BallotList, BallotRequest, CertifiedList, ProofRequest
+from dppp.protocol.refusals import batch_named_in
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.wire import kind_of
 from dppp.protocol.with_masks.messages import CastRequest, MaskedFromAggregator, RefundNotice
 from dppp.service.broker.connection import PRESENCE, Broker, Subjects
-from dppp.service.broker.frames import MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.broker.frames import ID_BYTES, MOST_BYTES, Reassembly, read_frame, split_message
+from dppp.service.broker.progress import Holding, write_presence
+from dppp.service.process.about_batch import about_batch
 from dppp.service.process.log_throttle import LogThrottle
 from dppp.service.teacher.metrics import TeacherMetrics
 
@@ -33,7 +36,7 @@ log = logging.getLogger("dppp.teacher")
 _PRESENCE_SECONDS = 3
 _MOST_WAITING = 256
 _QUIET_SECONDS = 30
-_KINDS = frozenset(
+KINDS = frozenset(
     each.KIND
     for each in (
         BallotRequest,
@@ -43,6 +46,7 @@ _KINDS = frozenset(
         *get_args(MaskedFromAggregator),
     )
 )
+"""The messages that a teacher may answer."""
 _CHARGING = (BallotRequest.KIND, CastRequest.KIND, RefundNotice.KIND)
 """After these the ledger may have more or fewer queries left."""
 _WORKER = re.compile(r"[0-9a-f]{16}")
@@ -180,18 +184,22 @@ class TeacherStation:
         return False
 
     def _answer(self, data: bytes) -> bytes | None:
+        with about_batch(batch_named_in(data)):
+            return self._answer_one(data)
+
+    def _answer_one(self, data: bytes) -> bytes | None:
         kind = "unknown"
         try:
-            if (said := kind_of(data)) in _KINDS:  # what anybody may write makes no new metrics
+            if (said := kind_of(data)) in KINDS:  # what anybody may write makes no new metrics
                 kind = said
             with self._metrics.seconds.labels(kind).time():
                 answer = self._teacher.handle(data, now=int(self._clock()))
         except DpppError as error:
             self._refuse(kind, error)
-            return None
+            return self._teacher.notice_of(data, error, now=int(self._clock()))
         except Exception:  # nothing that arrives may stop a teacher
             log.exception("a message failed", extra={"message_kind": kind})
-            self._metrics.refusals.labels(kind, "Exception").inc()
+            self._metrics.refused(kind, "Exception")
             return None
         self._are_stores_usable = True
         self._metrics.answers.labels(kind).inc()
@@ -202,7 +210,7 @@ class TeacherStation:
         return answer
 
     def _refuse(self, kind: str, error: DpppError) -> None:
-        self._metrics.refusals.labels(kind, type(error).__name__).inc()
+        self._metrics.refused(kind, type(error).__name__)
         extra = {"message_kind": kind, "rule": type(error).__name__, "reason": error.one_line}
         if isinstance(error, LedgerError | EpochSecretsUnavailable):
             self._are_stores_usable = False
@@ -213,6 +221,19 @@ class TeacherStation:
 
     async def _say_present(self) -> None:
         subject = self._subjects.answer(self._teacher.index, PRESENCE)
+        connections = -1
         while True:
-            await self._broker.publish(subject, b"")
+            is_new, connections = (
+                connections != self._broker.times_connected,
+                (self._broker.times_connected),
+            )
+            await self._broker.publish(subject, write_presence(self._held(), is_new=is_new))
             await asyncio.sleep(_PRESENCE_SECONDS)
+
+    def _held(self) -> Iterator[tuple[bytes, Holding]]:
+        """What was asked and is on its way, waits or is in work: nobody has to send it again."""
+        for reassembly in self._reassembly.values():
+            for identifier in reassembly.unfinished:
+                yield identifier, Holding.SOME
+        for digest, _ in self._in_work:
+            yield digest[:ID_BYTES], Holding.ALL

@@ -139,8 +139,9 @@ def _protected(task: Task) -> tuple[tuple[str, str], ...]:
             "may then move from one class to another in every query",
         ),
         ("Votes", f"{each} of each teacher, {sum(task.votes):,} in all; public"),
-        ("Released", f"per query one noisy count for each of {len(task.class_names)} classes"),
-        ("Classes", ", ".join(task.class_names)),
+        ("Question", task.question.describe(task.class_names)),
+        ("Released", f"per query {_counts_released(task)}"),
+        ("Names", ", ".join(task.class_names)),
     )
 
 
@@ -300,3 +301,9 @@ def _identity(task: Task) -> tuple[tuple[str, str], ...]:
         ("Task id", task.task_id.hex()),
         ("What the words mean", "docs/privacy.md and docs/protocol.md of dppp"),
     )
+
+
+def _counts_released(task: Task) -> str:
+    if task.question.kind == "number":
+        return "one noisy sum of all votes, and the mean that follows from it"
+    return f"one noisy count for each of {len(task.class_names)} names"

@@ -78,7 +78,8 @@ def _basic(card: Card) -> dict[str, object]:
             for teacher in task.teachers
         ],
         "description": f"{len(task.teachers)} organisations label rows together by noisy votes of "
-        f"their own models. Classes: {', '.join(task.class_names)}.",
+        f"their own models. Question: {task.question.describe(task.class_names)}. "
+        f"Names: {', '.join(task.class_names)}.",
         "intended_use": _TO_FILL_IN,
         "data_product_type": "Summary statistics",
         "data_product_region": _TO_FILL_IN,

@@ -1,6 +1,7 @@
 // The answer: label, noisy counts, the price before and after; or why there is none.
 
-import { countBars, flagOf, marginWords, surenessWords, widestOf } from "./bars.js";
+import { answerText, isNothing, marginWords } from "./answer_words.js";
+import { countBars, flagOf, surenessWords, widestOf } from "./bars.js";
 import { columnCsv } from "./csv.js";
 import { answersTable } from "./answers_table.js";
 import { bringIntoView, byId, make, setText } from "./dom.js";
@@ -36,7 +37,7 @@ export function drawAnswer(task, labels, state, before, after) {
   const more = labels.length - shown.length;
   const rest = more ? `And ${whole(more)} more, in the file of labels. ` : "";
   byId("answer-body").replaceChildren(
-    isSingle ? answerNode(task.classes, labels[0]) : answersTable(shown),
+    isSingle ? answerNode(task.classes, labels[0]) : answersTable(shown, task.question.kind),
     ...(isSingle ? [] : flagOf(labels)),
     make("p", { class: "quiet small", text: rest + noiseWords(task) }),
   );
@@ -52,18 +53,21 @@ function noiseWords(task) {
   const spread = Math.sqrt((task.variance * task.teachers) / honest);
   const votes = task.votes.reduce((sum, each) => sum + each, 0);
   const inAll = votes === task.teachers ? "" : ` (${whole(votes)} in all)`;
+  if (task.question.kind === "number") {
+    return `The mean of ${whole(votes)} votes of ${several(task.teachers, "teacher")}, each from ${figure(task.question.low)} to ${figure(task.question.high)}, plus their noise.`;
+  }
   return `Each count is the votes of ${several(task.teachers, "teacher")}${inAll} plus their noise, about ±${figure(spread)}.`;
 }
 
 function answerNode(classes, answer) {
-  const label = answer.label ?? "No answer";
-  const kind = answer.label === null ? " abstained" : "";
+  const label = answerText(answer);
+  const kind = isNothing(answer) ? " abstained" : "";
   return make(
     "div",
     {},
     make("p", { class: "big" + kind, "data-label": label, text: label }),
-    make("p", { class: "margin", text: `noisy counts, ${marginWords(answer)}` }),
-    ...(answer.label === null ? [] : [make("p", { class: "sureness quiet small", text: surenessWords(answer) })]),
+    make("p", { class: "margin", text: `${answer.value === null ? "noisy counts" : "noisy mean"}, ${marginWords(answer)}` }),
+    ...(answer.lead_by_noise === null || answer.label === null ? [] : [make("p", { class: "sureness quiet small", text: surenessWords(answer) })]),
     countBars(classes, answer, widestOf([answer])),
     ...flagOf([answer]),
   );
@@ -90,7 +94,7 @@ function linksOf(labels, state, isSingle) {
       ? [make("span", { class: "quiet", text: "Free: this was released before." })]
       : [markOf(state), make("span", { class: "quiet small", text: whose })];
   if (!isSingle) {
-    const text = columnCsv("label", labels.map((answer) => answer.label ?? ""));
+    const text = columnCsv("label", labels.map((answer) => answerText(answer, "")));
     const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");
     links.push(" ", make("button", { type: "button", class: "mark plain", text: "labels as CSV", onclick: save }));
   }

@@ -1,5 +1,6 @@
 // Noisy counts as bars, the winner's first in weight, and its margin in words.
 
+import { names } from "./answer_words.js";
 import { make, setPart } from "./dom.js";
 import { percent, whole } from "./words.js";
 
@@ -9,11 +10,12 @@ export const widestOf = (answers) => answers.reduce((widest, { counts }) => Math
 // All classes in the task's order, or only the few with the highest counts, highest first.
 export function countBars(classes, answer, widest, few = classes.length) {
   const bars = make("div", { class: "bars" });
+  if (answer.value !== null) return bars; // its one count says nothing that the number does not say
   const places = [...classes.keys()];
   if (few < classes.length) places.sort((one, other) => answer.counts[other] - answer.counts[one]).splice(few);
   places.forEach((place) => {
     const name = classes[place];
-    const won = name === answer.label ? " won" : "";
+    const won = names(answer, name) ? " won" : "";
     const fill = make("span");
     setPart(fill, answer.counts[place] / widest);
     bars.append(
@@ -23,12 +25,6 @@ export function countBars(classes, answer, widest, few = classes.length) {
     );
   });
   return bars;
-}
-
-export function marginWords(answer) {
-  const [first, second] = [...answer.counts].sort((one, other) => other - one);
-  if (answer.label === null) return "no class had enough votes";
-  return first === second ? "a tie, broken by lot" : `ahead by ${whole(first - second)}`;
 }
 
 // What a lead says without knowing the votes; it is not the chance that the label is wrong.

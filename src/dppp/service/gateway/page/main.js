@@ -34,7 +34,7 @@ function describe(task) {
   setText(byId("task-name"), task.name);
   setText(
     byId("task-line"),
-    `${several(task.teachers, "teacher")}, ${NOISES[task.noise]} noise, ε = ${figure(task.epsilon)} and ` +
+    `asks for ${task.question.description}; ${several(task.teachers, "teacher")}, ${NOISES[task.noise]} noise, ε = ${figure(task.epsilon)} and ` +
       `δ = ${chance(task.delta)} over ${whole(task.queries)} queries`,
   );
 }

@@ -1,6 +1,7 @@
 // This querier's last batches: labels, counts as bars, abstentions, aborts, and the mark.
 
-import { countBars, flagOf, marginWords, widestOf } from "./bars.js";
+import { answerText, isNothing, marginWords } from "./answer_words.js";
+import { countBars, flagOf, widestOf } from "./bars.js";
 import { byId, make } from "./dom.js";
 import { gatewayNow } from "./gateway.js";
 import { keepOnly, markOf } from "./verification.js";
@@ -35,7 +36,7 @@ function releaseNode(classes, batch, widest) {
 function titleOf({ state, labels }) {
   if (state.stage === "aborted") return "Aborted";
   if (state.stage !== "released") return `At stage ${state.stage}`;
-  const shown = labels.map((each) => each.label ?? "abstained").join(", ");
+  const shown = labels.map((each) => answerText(each, "abstained")).join(", ");
   return state.rows > labels.length ? `${shown}, … (${state.rows} rows)` : shown;
 }
 
@@ -50,7 +51,7 @@ function bodyOf(classes, { state, labels }, widest) {
 }
 
 function rowNode(classes, answer, widest) {
-  const margin = make("p", { class: answer.label === null ? "margin abstained" : "margin", text: marginWords(answer) });
+  const margin = make("p", { class: isNothing(answer) ? "margin abstained" : "margin", text: marginWords(answer) });
   return make("div", {}, countBars(classes, answer, widest, FEW_CLASSES), margin);
 }
 

@@ -8,14 +8,14 @@ teacher's records: the folder stays on its own machine.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from dppp.errors import InputError
-from dppp.learning.models import as_predict
+from dppp.learning.question_models import as_answering
 from dppp.protocol.task import Task
 from dppp.protocol.votes import Predict
 from dppp.service.process.config import HexHash, Section, first_problem
@@ -51,6 +51,7 @@ class Manifest(Section):
 
     kind: Literal["dppp models 1"] = "dppp models 1"
     unit: Literal["record", "person", "teacher"]
+    question: Literal["choice", "labels", "number"] = "choice"
     classes: tuple[str, ...] = Field(min_length=1)
     columns: tuple[str, ...] = Field(min_length=1)
     shards: tuple[ModelFile, ...] = Field(min_length=1)
@@ -133,6 +134,12 @@ def require_folder(folder: Path, task: Task, index: int) -> Manifest:
             f"{folder} was trained on other columns than the task's, or in another order",
             hint="run `dppp train` with --config: it takes the task's columns in their order",
         )
+    if manifest.question != task.question.kind:
+        raise InputError(
+            f"{folder} answers a question of {manifest.question}, and the task asks for "
+            f"{task.question.kind}",
+            hint=_AGAIN,
+        )
     strange = sorted(set(manifest.classes) - set(task.class_names))
     if strange:
         raise InputError(
@@ -144,17 +151,25 @@ def require_folder(folder: Path, task: Task, index: int) -> Manifest:
     return manifest
 
 
-def load_folder(folder: Path, task: Task, index: int) -> tuple[Predict, ...]:
-    """The models of this teacher, one for each of its votes; each is what the manifest says."""
+def load_folder(
+    folder: Path, task: Task, index: int, *, watch: Callable[[Predict], Predict] = lambda it: it
+) -> tuple[Predict, ...]:
+    """The models of this teacher, one for each of its votes; each is what the manifest says.
+
+    `watch` is given every model there is; a shard without records has none to watch.
+    """
     manifest = require_folder(folder, task, index)
-    return tuple(_load(folder, shard, task.class_names) for shard in manifest.shards)
+    return tuple(
+        _no_vote if shard.file is None else watch(_load(folder, shard, task))
+        for shard in manifest.shards
+    )
 
 
-def _load(folder: Path, shard: ModelFile, class_names: Sequence[str]) -> Predict:
+def _load(folder: Path, shard: ModelFile, task: Task) -> Predict:
     data = _read_checked(folder, shard)
     if shard.file is None or data is None:
         return _no_vote
-    return as_predict(read_skops(folder / shard.file, data), class_names)
+    return as_answering(read_skops(folder / shard.file, data), task.class_names, task.question)
 
 
 def _no_vote(rows: Any) -> list[int | None]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dppp.errors import DpppError, InputError, MissingExtraError
-from dppp.learning.models import as_predict
+from dppp.learning.question_models import as_answering
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.votes import Predict
 from dppp.service.teacher.models.skops_files import import_skops
 
@@ -48,10 +49,10 @@ def _require_trusted(path: Path, untrusted: Sequence[str]) -> None:
         )
 
 
-def load_onnx(path: Path, classes: Sequence[object]) -> Predict:
-    """An ONNX model, ready to vote: as_predict opens the file by itself."""
+def load_onnx(path: Path, names: Sequence[object], question: Question = CHOICE) -> Predict:
+    """An ONNX model, ready to vote: as_answering opens the file by itself."""
     with reading_model(path, "an ONNX model"):
-        return as_predict(path, classes)
+        return as_answering(path, names, question)
 
 
 def load_torch(path: Path, class_name: str, arguments: Mapping[str, Any]) -> Any:
