@@ -253,6 +253,26 @@ def votes(
     _finish(made.to_json(), [made], as_json)
 
 
+@app.command("questions")
+def questions(
+    *,
+    out: OutOption,
+    seed: SeedOption = SEED,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the records: a first look.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Several labels and numbers against ε, beside what one has without the federation."""
+    _steps()
+    _check(None, DATASETS, out, 1)
+    from dppp.experiments.questions.artefacts import reproduce_questions  # noqa: PLC0415
+
+    with counted_progress("questions") as report:
+        made = reproduce_questions(out, seed=seed, quick=quick, report=report)
+    _finish(made.to_json(), [made], as_json)
+
+
 @app.command("pate")
 def pate(*, as_json: JsonOption = False) -> None:
     """What PATE's published answers cost if nobody is trusted with the votes."""
