@@ -165,14 +165,14 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.asked_ = choose_records(
             features, require_whole("labels", self.labels), seed=self.random_state
         )
-        answers = self._ask(pool[self.asked_])
+        answers, said = self._ask(pool[self.asked_])
         answered, evidence = evidence_from_answers(answers, self.classes_, len(self.asked_))
         if not answered.any():
             raise InputError(
                 "every answer was an abstention", hint="ask for fewer labels or more budget"
             )
         self.answered_ = self.asked_[answered]
-        self.private_labels_ = self.classes_[evidence.argmax(axis=1)]
+        self.private_labels_ = self.classes_[evidence.argmax(axis=1)] if said is None else said
         self._spread(features, evidence)
         self._teach(pool)
         return self
@@ -238,21 +238,26 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self.teachers)
         return np.asarray(self.teachers.classes_)
 
-    def _ask(self, records: NDArray[Any]) -> Answers:
-        """The only way to the teachers; a refusal of theirs goes through to the caller."""
+    def _ask(self, records: NDArray[Any]) -> tuple[Answers, NDArray[Any] | None]:
+        """The only way to the teachers; a refusal of theirs goes through to the caller.
+
+        With counts comes what was released as the label: of equal counts, lots choose one.
+        """
         if isinstance(self.teachers, Federation):
             given = self.teachers.ask(records).answers
-            if all(each.label is not None for each in given):
-                return np.array([each.counts for each in given])
-            return [None if each.label is None else self.classes_[each.label] for each in given]
+            positions = [each.label for each in given if each.label is not None]
+            if len(positions) == len(given):
+                return np.array([each.counts for each in given]), self.classes_[positions]
+            labels = [None if each.label is None else self.classes_[each.label] for each in given]
+            return labels, None
         # Where teachers abstain, unsure answers are to be skipped, and counts do not say which.
         can_abstain = getattr(self.teachers, "abstain_below", None) is not None
         if hasattr(self.teachers, "predict_counts") and not can_abstain:
             counts: Answers = self.teachers.predict_counts(records)
-            return counts
+            return counts, np.asarray(self.teachers.predict(records))  # remembered, so free
         ask = self.teachers.predict if hasattr(self.teachers, "predict") else self.teachers
         answers: Answers = ask(records)
-        return answers
+        return answers, None
 
     def _spread(self, features: NDArray[Any], evidence: Floats) -> None:
         spreading = self.spreading or Spreading()
