@@ -4,13 +4,13 @@ Of its rules those for WCAG 2.1 A and AA, and its own best practices. The file o
 with the pinned package axe-playwright-python, so no network is needed.
 """
 
-from typing import Any
+import itertools
+from typing import Any, Literal
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.left_out import need_module
 from tests.page.asking import ask_by_drawing
-from tests.page.browsers import DESK, PHONE, keep_screenshot
+from tests.page.browsers import DESK, PHONE
 from tests.page.federations import Shown, show
 from tests.page.questions import ask_of_number
 from tests.page.test_questions import ask_by_fields
@@ -20,7 +20,8 @@ need_module("axe_playwright_python", extra="dev")
 from axe_playwright_python.sync_playwright import Axe  # it may be missing
 
 SERIOUS = ("serious", "critical")
-WINDOWS = {"desk": DESK, "phone": PHONE}
+WINDOWS: dict[str, Any] = {"desk": DESK, "phone": PHONE}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # Not a fault of a state: what is opened by a click and what a tab waits for has faded in by then.
 SETTLED = "Promise.all(document.getAnimations().map((each) => each.finished))"
 
@@ -36,24 +37,30 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_any_view(
-    shown: Shown, browser: Browser, scheme: str, window: str
-) -> None:
-    settings: dict[str, Any] = {"color_scheme": scheme, "viewport": WINDOWS[window]}
-    with shown.opened(browser, **settings) as page:
+def faults_in_every_look(page: Page, view: str) -> list[str]:
+    """The same view light and dark, on a desk and on a phone."""
+    found = []
+    for window, scheme in itertools.product(WINDOWS, SCHEMES):
+        page.set_viewport_size(WINDOWS[window])
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{view}, {window}, {scheme}: {each}" for each in faults(page)]
+    page.set_viewport_size(DESK)
+    return found
+
+
+def test_axe_finds_nothing_serious_in_any_view(shown: Shown, browser: Browser) -> None:
+    with shown.opened(browser) as page:
         expect(page.locator("#welcome")).to_be_visible()
-        assert faults(page) == [], "the first visit"
+        assert faults_in_every_look(page, "the first visit") == []
         page.click("#welcome-close")
         ask_by_drawing(page, "8")
-        assert faults(page) == [], "ask"
-        for view in ("live", "plan"):
-            page.click(f"nav a[href='#{view}']")
-            if view == "plan":
-                expect(page.locator(".family[data-state=done]")).to_have_count(6)
-            assert faults(page) == [], view
-        keep_screenshot(page, f"axe-{window}-{scheme}")
+        assert faults_in_every_look(page, "ask") == []
+        page.click("nav a[href='#live']")
+        expect(page.locator(".flow")).to_be_visible()
+        assert faults_in_every_look(page, "live") == []
+        page.click("nav a[href='#plan']")
+        expect(page.locator(".family[data-state=done]")).to_have_count(6)
+        assert faults_in_every_look(page, "plan") == []
 
 
 def test_axe_finds_nothing_serious_at_the_door(shown: Shown, browser: Browser) -> None:
