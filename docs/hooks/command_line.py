@@ -69,7 +69,7 @@ def _default(parameter: Any) -> str:
         return "*required*"
     if isinstance(default, Enum):
         default = default.value
-    if default is None or default is False or default == "" or default == ():
+    if default is None or default is False or default in ("", ()):
         return ""
     if default is True:
         return f"`{parameter.opts[0]}`"

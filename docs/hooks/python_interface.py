@@ -51,7 +51,7 @@ _PARAMETER = re.compile(r"^(\w[\w, ]*) : (.*)$")
 def page() -> str:
     """Markdown: the groups above, whatever else is public, and the exceptions."""
     names = [name for name in dppp.__all__ if name != "__version__"]
-    errors = [name for name in names if dppp._HOMES[name] == "dppp.errors"]  # noqa: SLF001
+    errors = [name for name in names if dppp._HOMES[name] == "dppp.errors"]
     grouped = {name for _, group in _GROUPS for name in group} | set(errors)
     groups = (*_GROUPS, ("Others", tuple(name for name in names if name not in grouped)))
     parts = [_INTRODUCTION]

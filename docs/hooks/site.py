@@ -8,16 +8,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
-
 from docs.hooks import command_line, configuration, http_interface, python_interface
+from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 FROM_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 """Pages that lie beside docs/, because that is where readers of a repository look for them."""
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 _FAR = re.compile(r"https?://(?:unpkg\.com|api\.github\.com)/")
-"""What Material's script would fetch from for diagrams and a repository's stars; we have neither."""
+"""Where Material's script would fetch diagrams and a repository's stars from; we have neither."""
 
 
 def on_files(files: Files, *, config: Any) -> Files:
