@@ -23,8 +23,7 @@ NOT_HERE = re.compile(r"does not exist|is a directory|is a file|not readable")
 def lines_of(text: str) -> Iterator[str]:
     """What follows `dppp` at the beginning of a line in a block, continued lines joined."""
     for block in BLOCK.findall(text):
-        for words in COMMAND_LINE.findall(re.sub(r"\\\n\s*", " ", block)):
-            yield words
+        yield from COMMAND_LINE.findall(re.sub(r"\\\n\s*", " ", block))
 
 
 def words_of(line: str) -> list[str]:
