@@ -124,7 +124,8 @@ def _written_types(called: Any) -> dict[str, str]:
 
 
 def _parameter(each: inspect.Parameter, written: dict[str, str]) -> str:
-    prefix = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+    stars: dict[object, str] = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}
+    prefix = stars.get(each.kind, "")
     said = f"{prefix}{each.name}: {written.get(each.name) or _annotation(each.annotation)}"
     if each.default is each.empty:
         return said
