@@ -51,5 +51,5 @@ def test_make_demo_installs_what_the_readme_goes_on_with() -> None:
 
 def test_the_examples_are_there() -> None:
     assert len(PYTHON.findall(README)) == 1
-    assert len(RUN) >= 4
+    assert len(RUN) >= 6
     assert len(PYTHON.findall(USAGE)) == len(RUN) + 1
