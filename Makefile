@@ -5,7 +5,7 @@ BIN := .venv/bin
 EXTRAS ?= dev,service,onnx,experiments
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test attacks check lint format bench soak clean
+.PHONY: demo test attacks check lint format bench docs soak clean
 
 demo: .venv/demo
 	$(BIN)/dppp demo
@@ -32,6 +32,11 @@ format: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/dppp bench
+
+# The documentation as a site, in build/site: open build/site/index.html. It loads nothing from elsewhere.
+docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # Minutes of trouble: kill -9 at every write, every reader under two fuzzers, 10,000 queries with faults, a real deployment
 # whose processes are killed and put to sleep at random; then an hour of the page under load (DPPP_SOAK_PAGE_SECONDS for less).
