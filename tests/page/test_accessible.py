@@ -44,7 +44,7 @@ def faults_in_every_look(page: Page, view: str) -> list[str]:
         page.set_viewport_size(WINDOWS[window])
         page.emulate_media(color_scheme=scheme)
         found += [f"{view}, {window}, {scheme}: {each}" for each in faults(page)]
-    page.set_viewport_size(DESK)
+    page.set_viewport_size(WINDOWS["desk"])
     return found
 
 
