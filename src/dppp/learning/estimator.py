@@ -171,7 +171,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         )
         self.certificate_, self.votes_ = trained.certificate, trained.votes
         self.teachers_, self.shard_models_ = trained.alone, trained.shard_models
-        self._trained, self._table = trained, trained.training.table
+        self._trained, self._training = trained, trained.training
+        self._table = trained.training.table
         self._question = question
         self._verdict: Verdict | None = None
         self._federation, self._ledger = found_federation(
@@ -216,14 +217,14 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
         labels = self._labels_of(y, rows.shape[0])
-        return self._trained.training.judge(self._trained.voters, self.certificate_, rows, labels)
+        return self._training.judge(self._trained.voters, self.certificate_, rows, labels)
 
     def see_in_clear(self, X: Any, y: ArrayLike) -> Seen:  # noqa: N803
         """What a verdict is made of: every vote on held-out records, in the clear."""
         check_is_fitted(self)
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
         labels = self._labels_of(y, rows.shape[0])
-        return self._trained.training.look(self._trained.voters, rows, labels)
+        return self._training.look(self._trained.voters, rows, labels)
 
     @property
     def verdict_(self) -> Verdict:
@@ -233,7 +234,7 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         check_is_fitted(self)
         if self._verdict is None:
-            training = self._trained.training
+            training = self._training
             self._verdict = training.judge_back(self._trained.voters, self.certificate_)
         return self._verdict
 

@@ -6,6 +6,7 @@ what is asked) comes as `Asked`.
 
 import hashlib
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from dppp.learning.teachers_records import TeachersRecords
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.ledger.ledger import Ledger
+from dppp.protocol.columns import Column
 from dppp.protocol.units import UNITS
 from dppp.protocol.votes import Predict
 from dppp.randomness import RandomSource, expand_key, system_randomness
@@ -135,12 +137,12 @@ def found_federation(
         )
         return simulated, simulated.ledger
     what = {"choice": "class", "labels": "label", "number": "number"}[asked.question.kind]
-    if isinstance(columns, int):
-        columns = [f"feature {place}" for place in range(columns)]  # type: ignore[assignment]
+    features: Sequence[str | Column]
+    features = columns if not isinstance(columns, int) else _names(columns)
     parties = create_federation(
         name="estimator",
         class_names=[f"{what} {place}" for place in range(asked.counts)],
-        features=columns,  # type: ignore[arg-type]
+        features=features,
         certificate=trained.certificate,
         models=trained.voters,
         cryptosystem=private.cryptosystem,
@@ -173,6 +175,10 @@ def column_of(what: str, values: ArrayLike, count: int) -> NDArray[Any]:
             hint="give a list as long as X",
         )
     return column
+
+
+def _names(columns: int) -> list[str]:
+    return [f"feature {place}" for place in range(columns)]
 
 
 def _calibrated(private: Any, asked: Asked) -> Certificate:

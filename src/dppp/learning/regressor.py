@@ -155,7 +155,8 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         )
         self.certificate_, self.votes_ = trained.certificate, trained.votes
         self.teachers_, self.shard_models_ = trained.alone, trained.shard_models
-        self._trained, self._table = trained, trained.training.table
+        self._trained, self._training = trained, trained.training
+        self._table = trained.training.table
         noise = self.certificate_.noise.of_teachers(self.n_teachers)
         self.standard_error_ = asked.question.standard_error(noise.variance, self.votes_.total)
         self._verdict: Verdict | None = None
@@ -188,7 +189,7 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return means, np.full(len(means), self.standard_error_)
 
     def _numbers(self, answers: Sequence[Release]) -> Floats:
-        question = self._trained.training.asked.question
+        question = self._training.asked.question
         middle = (question.low + question.high) / 2
         return np.array([middle if each.value is None else each.value for each in answers])
 
@@ -231,14 +232,14 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
         numbers = np.asarray(column_of("y", y, rows.shape[0]), dtype=np.float64)
-        return self._trained.training.judge(self._trained.voters, self.certificate_, rows, numbers)
+        return self._training.judge(self._trained.voters, self.certificate_, rows, numbers)
 
     def see_in_clear(self, X: Any, y: ArrayLike) -> Seen:  # noqa: N803
         """What a verdict is made of: every vote on held-out records, in the clear."""
         check_is_fitted(self)
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
         labels = np.asarray(column_of("y", y, rows.shape[0]), dtype=np.float64)
-        return self._trained.training.look(self._trained.voters, rows, labels)
+        return self._training.look(self._trained.voters, rows, labels)
 
     @property
     def verdict_(self) -> Verdict:
@@ -248,7 +249,7 @@ class PrivateVotingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         """
         check_is_fitted(self)
         if self._verdict is None:
-            training = self._trained.training
+            training = self._training
             self._verdict = training.judge_back(self._trained.voters, self.certificate_)
         return self._verdict
 

@@ -315,7 +315,9 @@ class MaskBatch(Batch):
         if not at.collected.take(ballot, data):
             return
         count = len(at.ballots)
-        self._news.append(BallotCounted(batch=self.batch_id, teacher=teacher, count=count))
+        self._news.append(
+            BallotCounted(batch=self.batch_id, teacher=teacher, count=count, size_bytes=len(data))
+        )
         self._note_quorum(count, now)
 
     def _advance_ballots(self, store: StoredBatches, now: int) -> None:

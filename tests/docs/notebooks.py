@@ -1,0 +1,97 @@
+"""Runs a tutorial from top to bottom in a folder of its own.
+
+`python -m tests.docs.notebooks` runs all of them and stores what they print, after a change.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+from dppp.service.local.processes import stop_all
+
+TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
+NAMES = ("data-scientist", "operator", "researcher")
+_CELL_SECONDS = 300
+
+
+def read_notebook(name: str) -> Any:
+    """As it is stored."""
+    return nbformat.read(TUTORIALS / f"{name}.ipynb", as_version=4)
+
+
+def run_notebook(name: str) -> Any:
+    """The notebook after a run; raises what a cell raises, and leaves no process behind."""
+    notebook = read_notebook(name)
+    with tempfile.TemporaryDirectory(prefix="nb") as place:  # short: sockets have short paths
+        folder = Path(place) / "run"
+        folder.mkdir()
+        # Sockets in the folder, not ports: another process could take a free port first.
+        kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")
+        kernel.connection_file = str(Path(place) / "kernel.json")
+        client = NotebookClient(
+            notebook,
+            km=kernel,
+            timeout=_CELL_SECONDS,
+            record_timing=False,
+            resources={"metadata": {"path": str(folder)}},
+        )
+        with _settings_in(Path(place)):
+            try:
+                client.execute(env=dict(os.environ))
+            finally:
+                stop_all(folder / "federation")
+    return notebook
+
+
+@contextmanager
+def _settings_in(place: Path) -> Iterator[None]:
+    """Jupyter, IPython and the experiments write nothing elsewhere."""
+    names = (
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_CONFIG_DIR",
+        "IPYTHONDIR",
+        "MPLCONFIGDIR",
+        "DPPP_CACHE",
+    )
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update({name: str(place / name.lower()) for name in names})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def printed(cell: Any) -> str:
+    """What a code cell shows, as text."""
+    texts = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        texts.append(output.get("text", "") or data.get("text/plain", ""))
+    return "".join(texts)
+
+
+def main(names: list[str]) -> None:
+    """Run, and store what was printed."""
+    for name in names or NAMES:
+        notebook = run_notebook(name)
+        for cell in notebook.cells:
+            cell.metadata.pop("execution", None)
+        notebook.metadata.language_info = {"name": "python"}
+        nbformat.write(notebook, TUTORIALS / f"{name}.ipynb")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
