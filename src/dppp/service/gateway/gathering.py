@@ -1,9 +1,13 @@
 """Single queries that come within a moment go out as one batch, which their queriers share.
 
 A batch costs much the same whether it holds one query or fifty, so this is what makes many small
-askers affordable. Jobs (jobs.py) sends every single query through here. Where each job's answer is
-(`Place`) is stored before the shared batch is: after a crash between the two the batch was never
-begun, nothing was charged by any teacher, and the jobs end at their deadline.
+askers affordable. The moment lasts a few milliseconds; while the batch before is under way it lasts
+until that one has ended, but two seconds at most. So batches grow with the load, and one that does
+not end holds nobody up for long.
+
+Jobs (jobs.py) sends every single query through here. Where each job's answer is (`Place`) is stored
+before the shared batch is: after a crash between the two the batch was never begun, nothing was
+charged by any teacher, and the jobs end at their deadline.
 
 Nobody is asked here whether the parts of the others are sound. A teacher answers those that it can
 read, so a part of garbage harms its own querier only (protocol/shared_batch.py).
@@ -21,6 +25,8 @@ Dispatch = Callable[[BatchRequest], Awaitable[object]]
 
 MOST_PARTS = 64
 """In one batch; who comes after them waits for the next one."""
+_LONGEST_WAIT_SECONDS = 2.0
+_LEAST_PAUSE_SECONDS = 0.01
 _LONGEST_PART = 2**16
 """Bytes of sealed rows: a longer part goes alone, so that the others do not wait for it."""
 
@@ -43,6 +49,7 @@ class Gatherer:
         self._seconds = seconds
         self._group: _Group | None = None
         self._sending: dict[BatchId, asyncio.Task[None]] = {}
+        self._last: BatchId | None = None
         self._unsent: dict[BatchId, BatchRequest] = {}  # placed, and then its start failed
 
     async def send(self, request: BatchRequest) -> None:
@@ -68,18 +75,33 @@ class Gatherer:
         return self._group.sending
 
     async def _close(self, group: _Group) -> None:
-        await asyncio.sleep(self._seconds)
-        if self._group is group:
-            self._group = None
         try:
+            await asyncio.sleep(self._seconds)
+            await self._wait_for_last()
+            self._leave(group)
             await self._send(group.requests)
         finally:
+            self._leave(group)
             for each in group.requests:
                 del self._sending[each.batch_id]
+
+    def _leave(self, group: _Group) -> None:
+        """Who comes from now on is in another group."""
+        if self._group is group:
+            self._group = None
+
+    async def _wait_for_last(self) -> None:
+        now = asyncio.get_running_loop().time
+        until = now() + _LONGEST_WAIT_SECONDS
+        while self._last is not None and now() < until:
+            if await asyncio.to_thread(self._places.has_ended, self._last):
+                return
+            await asyncio.sleep(max(self._seconds, _LEAST_PAUSE_SECONDS))
 
     async def _send(self, requests: Sequence[BatchRequest]) -> None:
         if len(requests) == 1:
             await self._dispatch(requests[0])
+            self._last = requests[0].batch_id
             return
         shared = BatchRequest(
             deadline=min(each.deadline for each in requests),
@@ -96,3 +118,4 @@ class Gatherer:
         if batch in self._unsent:
             await self._dispatch(self._unsent[batch])
             self._unsent.pop(batch, None)
+            self._last = batch

@@ -64,6 +64,10 @@ class Places:
         place = await self.of(job)
         return await asyncio.to_thread(self._stored.has_request, place.batch)
 
+    def has_ended(self, batch: BatchId) -> bool:
+        """Whether a batch has an outcome in the store."""
+        return self._store.get(batch, Kind.OUTCOME) is not None
+
     async def place_all(self) -> None:
         """Find the batches of single queries that waited for one when they were last looked at."""
         for own, job in tuple(self._waiting.items()):
