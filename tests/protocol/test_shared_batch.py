@@ -1,5 +1,6 @@
 """Several queriers' rows in one batch: nobody reads another's, and nobody spoils it for others."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -128,7 +129,9 @@ def test_without_the_defence_garbage_of_one_querier_ends_the_batch_of_all(
     ],
     ids=["garbage", "rows of others", "ids of others", "one query too many"],
 )
-def test_no_vote_is_cast_on_rows_that_are_not_those_of_the_query_ids(spoil) -> None:  # type: ignore[no-untyped-def]
+def test_no_vote_is_cast_on_rows_that_are_not_those_of_the_query_ids(
+    spoil: Callable[[SealedQueries, SealedQueries], SealedQueries],
+) -> None:
     asked: list[np.ndarray] = []
 
     def model(rows: np.ndarray) -> list[int]:
@@ -220,7 +223,7 @@ def test_parts_of_one_query_or_of_two_tasks_or_not_sealed_to_all_are_refused() -
     asked = shared_ballot_request(shared(one, two), 1)
     for change in ({"queries": 3}, {"sealed": b"x"}, {"shared": asked.shared[:1], "queries": 1}):
         with pytest.raises(WireError):
-            replace(asked, **change)  # type: ignore[arg-type]
+            replace(asked, **change)
     assert decode(encode(asked), BallotRequest) == asked
 
 

@@ -29,7 +29,7 @@ from dppp.errors import (
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk, TeacherKeys
-from dppp.protocol.inputs import join_inputs
+from dppp.protocol.inputs import Inputs, join_inputs
 from dppp.protocol.messages import Endorsement, QueryId, Signed, TaskId
 from dppp.protocol.refusals import make_notice
 from dppp.protocol.shared_batch import PartRows, read_parts
@@ -155,7 +155,7 @@ class Teacher:
         query_ids = _charged(parts)
         if asked.attempt == 1:
             self._ledger.check_can_answer(self.task.task_id, request.batch_id, query_ids)
-        ballot = self._side.cast(asked, self._entries(parts))
+        ballot = self._side.cast(asked, self._entries_of(parts))
         return self._record(asked, query_ids, ballot)
 
     def endorse_list(self, data: bytes) -> bytes:
@@ -219,15 +219,24 @@ class Teacher:
         assert asked.evidence is not None, "a later attempt was allowed by withdrawals"
         return self._ledger.record_retry(batch, asked.attempt, ballot, evidence=asked.evidence)
 
-    def _entries(self, parts: Sequence[PartRows]) -> NDArray[np.int64]:
-        """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
+    def _entries_of(self, parts: Sequence[PartRows]) -> NDArray[np.int64]:
+        """Entries of all parts in their order; noise alone on those that are not read."""
+        read = [each.opened.inputs for each in parts if each.opened is not None]
+        entries = self._entries(join_inputs(read))
         is_read = np.concatenate([np.full(each.queries, each.opened is not None) for each in parts])
-        inputs = join_inputs([each.opened.inputs for each in parts if each.opened is not None])
-        votes = self._votes(self._models, inputs)
-        if not is_read.all():
-            silent = [_cast_no_vote] * len(self._models)
-            read, votes = votes, self._votes(silent, np.zeros(len(is_read)))
-            votes[is_read] = read
+        if is_read.all():
+            return entries
+        found = np.empty((len(is_read), len(self.task.class_names)), dtype=np.int64)
+        found[is_read] = entries.reshape(-1, found.shape[1])
+        silent = self._votes([_cast_no_vote] * len(self._models), np.zeros(np.sum(~is_read)))
+        found[~is_read] = self._with_noise(silent).reshape(-1, found.shape[1])
+        return found.ravel()
+
+    def _entries(self, inputs: Inputs) -> NDArray[np.int64]:
+        """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
+        return self._with_noise(self._votes(self._models, inputs))
+
+    def _with_noise(self, votes: Votes) -> NDArray[np.int64]:
         table = sampling_table(self.task.noise)
         shares = table.draw(votes.size, self._randomness) - table.lowest
         return votes.ravel().astype(np.int64) + shares

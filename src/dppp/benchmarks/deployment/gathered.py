@@ -28,13 +28,16 @@ from dppp.service.local.processes import read_processes, start_all, stop_all, wa
 _FIRST_POLL_SECONDS = 0.05
 _POLL_SECONDS = 0.5
 _WARMING_UP = 10
-_UNDER_WAY = (1, 4)
+_UNDER_WAY = (1, 7)
 """Queries that each querier has under way at a time, in turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredLoad:
-    """How many queriers ask how many single queries in each part of the run."""
+    """How many queriers ask how many single queries.
+
+    Half of `singles` in batches of their own, twice as many gathered: both take about as long.
+    """
 
     queriers: int = 8
     singles: int = 96
@@ -60,7 +63,8 @@ def compare_gathering(
             for each in _UNDER_WAY:
                 for share, name in ((False, "own_batches"), (True, "gathered")):
                     part = f"{name}_{each}_under_way"
-                    found[part] = asking.ask(gathered.singles, each=each, share=share)
+                    singles = 2 * gathered.singles if share else gathered.singles // 2
+                    found[part] = asking.ask(singles, each=each, share=share)
     finally:
         stop_all(local.folder)
     return found | {"ratios": _ratios(found)}
