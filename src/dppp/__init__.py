@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dppp.federation import create_federation as create_federation
     from dppp.federation import in_process as in_process
     from dppp.learning.estimator import PrivateVotingClassifier as PrivateVotingClassifier
+    from dppp.learning.regressor import PrivateVotingRegressor as PrivateVotingRegressor
     from dppp.learning.student import StudentClassifier as StudentClassifier
     from dppp.privacy.accounting import Spending as Spending
     from dppp.privacy.accounting import account as account
@@ -69,6 +70,7 @@ _HOMES = {
     "PartlyScoredWarning": "dppp.errors",
     "Polya": "dppp.privacy.noise",
     "PrivateVotingClassifier": "dppp.learning.estimator",
+    "PrivateVotingRegressor": "dppp.learning.regressor",
     "QueriesExhausted": "dppp.errors",
     "RecordsUsedAgainWarning": "dppp.errors",
     "Refusal": "dppp.errors",

@@ -235,3 +235,36 @@ def test_teachers_who_disagree_on_few_queries_still_vote(tmp_path: Path) -> None
     path = tmp_path / "votes.csv"
     path.write_text("a,b,c\nred,blue,red\nred,blue,green\n")
     assert json_of(f"plan --votes {path} --queries 1 --target-accuracy 0.5")["classes"] == 3
+
+
+def test_a_number_is_planned_by_what_the_noise_adds() -> None:
+    command = "plan --low 0 --high 30 --teachers 20 --queries 5 --votes-per-teacher 2,4"
+    found = json_of(command)
+    assert found["question"] == "number"
+    one, two = found["outlooks"][:2]
+    assert one["standard_error"] == pytest.approx(2 * two["standard_error"])
+    assert one["part_of_range"] == pytest.approx(one["standard_error"] / 30)
+    shown = run_dppp(command)
+    assert "of the range" in shown.stdout
+    assert "Votes of each teacher by the rule" in shown.stdout
+
+
+def test_labels_are_planned_by_how_likely_each_is_right() -> None:
+    found = json_of("plan --max-labels 2 --classes 5 --teachers 20 --queries 5")
+    assert found["margins"] == [0.05, 0.1, 0.2, 0.3]
+    assert all(0.4 < each < 1 + 1e-9 for each in found["outlooks"][0]["released_rightly"])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--low 0 --high 30", "give --teachers"),
+        ("--low 0 --teachers 5", "give --low and --high"),
+        ("--max-labels 2 --teachers 5", "give --classes"),
+        ("--max-labels 2 --low 1 --teachers 5", "not of both"),
+        ("--low 0 --high 3 --teachers 5 --accuracy-margin 0.4", "takes no votes"),
+        ("--low 0 --high 3 --teachers 5 --votes-per-teacher no", "numbers from 1 up"),
+    ],
+)
+def test_a_plan_of_a_question_that_cannot_be_meant_is_one_line(options: str, reason: str) -> None:
+    assert_refused(2, reason, run_dppp(f"plan {options}"))

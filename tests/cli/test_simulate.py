@@ -234,3 +234,78 @@ def test_the_result_says_how_many_votes_there_are_and_why(table: Path) -> None:
     assert set(found["votes"]) == {3}
     assert "15 records for each of 2 classes" in found["votes_reason"]
     assert set(json_of(f"{command} --epsilon 2 --votes 2")["votes"]) == {2}
+
+
+@pytest.fixture(scope="module")
+def doses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A number and three labels that follow from two others."""
+    path = tmp_path_factory.mktemp("doses") / "doses.csv"
+    source = random.Random(5)  # noqa: S311 - a made-up table
+    lines = ["age,weight,dose,fever,cough,pain"]
+    for _ in range(400):
+        age, weight = source.uniform(18, 80), source.uniform(40, 120)
+        labels = (age > 50, weight > 80, age + weight > 120)
+        cells = [f"{age:.1f}", f"{weight:.1f}", f"{weight / 4 + age / 20:.2f}"]
+        lines.append(",".join([*cells, *(str(int(each)) for each in labels)]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+SMALL = "--teachers 4 --queries 5 --epsilon 20 --no-cryptography --votes 2"
+
+
+def test_a_number_has_errors_beside_what_one_has_without(doses: Path, tmp_path: Path) -> None:
+    out = tmp_path / "doses.csv"
+    command = f"simulate --data {doses} --label dose --drop fever,cough,pain --low 5 --high 40"
+    found = json_of(f"{command} --out {out} {SMALL}")
+    assert found["question"] == "number"
+    assert not any(name.startswith("accuracy_") for name in found)
+    assert found["error_centralised"] < found["error_single"] < found["error_majority"]
+    assert found["error_plurality"] < found["error_expected"] < found["error_local"]
+    assert found["error_private"] > 0
+    assert found["r2_expected"] <= 1
+    assert found["standard_error"] > 0
+    with out.open(encoding="utf-8") as file:
+        answers = [float(row["private_label"]) for row in csv.DictReader(file)]
+    assert len(answers) == 5
+    assert all(5 <= answer <= 40 for answer in answers)
+    shown = run_dppp(f"{command} {SMALL}")
+    assert shown.returncode == 0, shown.stderr
+    text = " ".join(shown.stdout.split())
+    assert "always the mean" in text
+    assert "of the squared error explained than" in text
+    assert "Warning" not in shown.stderr
+
+
+def test_several_labels_are_columns_of_zeros_and_ones(doses: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    found = json_of(
+        f"simulate --data {doses} --label fever,cough,pain --drop dose --max-labels 2 --out {out} "
+        f"{SMALL}"
+    )
+    assert found["question"] == "labels"
+    assert found["measure"] == "of the labels right"
+    assert 0 <= found["subset_accuracy_private"] <= found["accuracy_private"] <= 1
+    assert found["accuracy_majority"] < found["accuracy_centralised"]
+    with out.open(encoding="utf-8") as file:
+        said = [row["private_label"] for row in csv.DictReader(file)]
+    assert all(set(each.split(";")) <= {"fever", "cough", "pain", ""} for each in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--label dose", "ask for a number with --low and --high"),
+        ("--label dose --low 5", "both ends of its range"),
+        ("--label dose --low 5 --high 40 --max-labels 2", "not of both"),
+        ("--label fever --label-share 0.5", "give --max-labels too"),
+        ("--label fever,dose --max-labels 2", "each column holds 0 or 1"),
+        ("--label fever,cough", "no column 'fever,cough'"),
+        ("--label fever,cough --max-labels 3", "1 to the number of labels"),
+        ("--label dose --low 40 --high 5", "the lower one first"),
+    ],
+)
+def test_a_question_that_cannot_be_meant_is_one_line(
+    doses: Path, options: str, reason: str
+) -> None:
+    assert_refused(2, reason, run_dppp(f"simulate --data {doses} {options} {SMALL}"))

@@ -15,6 +15,7 @@ from dppp.privacy.ledger.store import HeadMemory, LedgerStore
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import BatchStore
 from dppp.protocol.messages import BatchRequest
+from dppp.protocol.question import Question
 from dppp.protocol.teacher import Teacher
 from dppp.protocol.with_masks.keys import EpochSecrets
 from dppp.protocol.with_masks.teacher import MaskKeys
@@ -24,6 +25,8 @@ BATCHES = 2
 QUERIES_PER_BATCH = 2
 NOW = 1_000_000
 DEADLINE = NOW + 600
+QUESTION = Question.of_number(low=0, high=10, levels=10)
+"""The runs under paillier ask for one of several classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,7 @@ class MaskedSetting(Setting):
 
 @functools.cache
 def masked_setting() -> MaskedSetting:
-    found = set_up(TEACHERS, 1, 1, name="masked crashes")
+    found = set_up(TEACHERS, 1, 1, name="masked crashes", question=QUESTION)
     return MaskedSetting(
         task=found.task,
         signing_keys=found.signing_keys,

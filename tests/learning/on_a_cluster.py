@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
+from dppp.learning.asked import Asked
 from dppp.learning.clear_votes import count_by_teacher
 from dppp.learning.csv_records import Records
 from dppp.learning.models import as_predict
@@ -40,7 +41,7 @@ def train_and_ask(records: Records) -> tuple[NDArray[Any], set[int]]:
     estimator = Tree(random_state=0)
     trained = train_models(records, estimator, votes=SHARDS, unit="record", key=bytes(32))
     teachers = [[as_predict(model, trained.classes)] for model in trained.models]
-    votes = count_by_teacher(teachers, records.rows[:100], 2)
+    votes = count_by_teacher(teachers, records.rows[:100], Asked(names=trained.classes))
     return votes, {model.process_ for model in trained.models if isinstance(model, Tree)}
 
 

@@ -18,9 +18,12 @@ from dppp.cli.options import (
     DropoutsOption,
     EpsilonOption,
     JsonOption,
+    LevelsOption,
+    MaxLabelsOption,
     QueriesOption,
 )
 from dppp.cli.output_files import require_figure_place, save_figure
+from dppp.cli.question_plan import QuestionOptions, plan_by_question
 from dppp.cli.terminal import emit, waiting
 from dppp.cli.votes_plan import VotesOptions, plan_by_votes
 from dppp.errors import InputError
@@ -94,6 +97,16 @@ def plan(
         float,
         typer.Option(help="The accuracy that you need, between 0 and 1; not used with --records."),
     ] = 0.9,
+    low: Annotated[
+        float | None, typer.Option(help="The question is a number: the least that it can be.")
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="The most that it can be.")] = None,
+    levels: LevelsOption = None,
+    max_labels: MaxLabelsOption = None,
+    label_share: Annotated[
+        float | None,
+        typer.Option(help="Part of the votes from which on a label is released. (default: 0.5)"),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw accuracy against ε, or votes, to this file.")
     ] = None,
@@ -103,8 +116,33 @@ def plan(
 
     With --accuracy-margin or --votes: accuracy against ε and queries, and the teachers it takes.
     With --curve or --data: accuracy against the number of votes that each teacher casts.
+    With --low and --high: what the noise adds to a number. With --max-labels and --classes: how
+    likely a label is released rightly.
     """
     require_figure_place(plot)
+    question = QuestionOptions(
+        low=low, high=high, levels=levels, max_labels=max_labels, label_share=label_share
+    )
+    if question.is_given():
+        given = (accuracy_margin, votes, records, curve, data, plot)
+        if any(each is not None for each in given):
+            raise InputError(
+                "a plan for a number or for several labels takes no votes, records or plot",
+                hint="leave out --accuracy-margin, --votes, --records, --curve, --data and --plot",
+            )
+        plan_by_question(
+            question,
+            teachers=teachers,
+            classes=classes,
+            votes_per_teacher=votes_per_teacher,
+            as_json=as_json,
+            epsilon=epsilon,
+            delta=delta,
+            queries=queries,
+            colluders=colluders,
+            dropouts=dropouts,
+        )
+        return
     options = VotesOptions(
         records=records,
         curve=curve,

@@ -36,14 +36,19 @@ hundred records alone cannot tell 76 % from 82 %.
 """
 
 _ROWS = (
-    ("accuracy_expected", "all teachers together, privately, on average over the noise"),
-    ("accuracy_plurality", "all teachers together, votes in the clear"),
-    ("accuracy_majority", "nobody: always the majority class"),
-    ("accuracy_local", "one teacher under local privacy, which adds all the noise itself"),
-    ("accuracy_single", "one teacher alone, its own model, on average"),
-    ("accuracy_single_worst", "the worst teacher alone"),
-    ("accuracy_centralised", "one model on everybody's records"),
+    ("expected", "all teachers together, privately, on average over the noise"),
+    ("plurality", "all teachers together, votes in the clear"),
+    ("majority", "nobody: always the majority class"),
+    ("local", "one teacher under local privacy, which adds all the noise itself"),
+    ("single", "one teacher alone, its own model, on average"),
+    ("single_worst", "the worst teacher alone"),
+    ("centralised", "one model on everybody's records"),
 )
+_ALWAYS = {
+    "labels": "nobody: always the most usual labels",
+    "number": "nobody: always the mean",
+}
+"""Instead of the majority class, where there is none."""
 
 
 def simulate(
@@ -55,7 +60,13 @@ def simulate(
             "Parquet. Numbers, texts, dates, cells without a value."
         ),
     ],
-    label: Annotated[str, typer.Option(help="The column to predict.")],
+    label: Annotated[
+        str,
+        typer.Option(
+            help="The column to predict: classes, or numbers with --low and --high. With "
+            "--max-labels the columns a,b,c of 0 and 1, one for each label."
+        ),
+    ],
     teachers: Annotated[int, typer.Option(help="Teachers to deal the records to.", min=2)] = 20,
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
@@ -78,6 +89,22 @@ def simulate(
     votes: Annotated[
         str, typer.Option(help="Votes of every teacher, or auto: by noise and records.")
     ] = "auto",
+    max_labels: Annotated[
+        int | None,
+        typer.Option(help="The most labels of one vote, from public knowledge.", min=1),
+    ] = None,
+    label_share: Annotated[
+        float | None,
+        typer.Option(help="Part of the votes from which on a label is released. (default: 0.5)"),
+    ] = None,
+    low: Annotated[
+        float | None,
+        typer.Option(help="The least that the number can be, from public knowledge."),
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="The most that it can be.")] = None,
+    levels: Annotated[
+        int | None, typer.Option(help="Even steps in that range. (default: 100)", min=1)
+    ] = None,
     person: Annotated[
         str | None,
         typer.Option(
@@ -104,8 +131,14 @@ def simulate(
     require_place(out)
     from dppp.learning.csv_records import read_records  # noqa: PLC0415
 
+    asked = _question(max_labels, label_share, low, high, levels)
     records = read_records(
-        data, label, person=person, drop=split_names(drop), only=split_names(only)
+        data,
+        label if max_labels is None else split_names(label),
+        is_number="low" in asked,
+        person=person,
+        drop=split_names(drop),
+        only=split_names(only),
     )
     if not as_json:
         say_notes(records.notes)
@@ -129,25 +162,51 @@ def simulate(
         cryptography=cryptography,
         votes=read_votes(votes),
         unit="record" if person is None else "person",
+        **asked,
     )
     if out is not None:
         _write_labels(out, records, predicted)
     emit(result, as_json=as_json, show=lambda console: _show(console, result))
 
 
+def _question(
+    max_labels: int | None,
+    label_share: float | None,
+    low: float | None,
+    high: float | None,
+    levels: int | None,
+) -> dict[str, Any]:
+    """Parameters of the estimator for the kind of question that the options are of."""
+    of_labels = {"max_labels": max_labels, "label_share": label_share}
+    of_number = {"low": low, "high": high, "levels": levels}
+    labels = {name: value for name, value in of_labels.items() if value is not None}
+    number = {name: value for name, value in of_number.items() if value is not None}
+    if labels and number:
+        raise InputError(
+            "the question is of several labels or of a number, not of both",
+            hint="leave out --max-labels, or --low, --high and --levels",
+        )
+    if labels and max_labels is None:
+        raise InputError("--label-share is for several labels", hint="give --max-labels too")
+    if number and (low is None or high is None):
+        raise InputError(
+            "a number needs both ends of its range",
+            hint="give --low and --high, from public knowledge and never from the records",
+        )
+    return {**labels, **number}
+
+
 def _run_trial(
     records: "Records", *, queries: int, seed: int, **parameters: Any
 ) -> tuple[dict[str, Any], list[tuple[int, str]]]:
-    """Hold records out, train on the rest, ask about some; figures, and labels by record."""
-    import numpy as np  # noqa: PLC0415
-
-    from dppp.learning.default_model import default_model  # noqa: PLC0415
-    from dppp.learning.estimator import PrivateVotingClassifier  # noqa: PLC0415
+    """Hold records out, train on the rest, ask about some; figures, and answers by record."""
+    from dppp.learning.default_model import default_model_for  # noqa: PLC0415
     from dppp.learning.frames import take  # noqa: PLC0415
+    from dppp.learning.trials import compare_trial, make_private, name_answers  # noqa: PLC0415
 
     looked_at, kept = _hold_out(records, queries, parameters["n_teachers"], seed)
     asked = looked_at[:queries]
-    private = PrivateVotingClassifier(queries=queries, random_state=seed, **parameters)
+    private, kind = make_private(queries=queries, random_state=seed, **parameters)
     persons = None if records.persons is None else records.persons[kept]
     shown = take(records.rows, looked_at)
     with steps_progress(4) as begin, warnings.catch_warnings():
@@ -157,19 +216,27 @@ def _run_trial(
         begin("asking privately")
         predicted = private.predict(take(records.rows, asked))
         begin("training one model on everybody's records")
-        centralised = default_model(records.rows)
+        centralised = default_model_for(kind, records.rows)
         centralised.fit(take(records.rows, kept), records.labels[kept])
         begin("comparing with less private ways")
         verdict = private.verdict(shown, records.labels[looked_at])
+        compared = compare_trial(
+            kind,
+            predicted,
+            records.labels[asked],
+            centralised=centralised.predict(shown),
+            truth=records.labels[looked_at],
+        )
     certificate = private.certificate_
     result = {
+        "question": kind,
         "records": len(records.labels),
         "notes": list(records.notes),
         "queries": queries,
         "held_out": len(looked_at),
-        "accuracy_private": float(np.mean(predicted == records.labels[asked])),
         **verdict.to_json(),
-        "accuracy_centralised": float(centralised.score(shown, records.labels[looked_at])),
+        **compared,
+        **({"standard_error": private.standard_error_} if kind == "number" else {}),
         "epsilon_spent": private.privacy_spent_["epsilon"],
         "cryptosystem": private.cryptosystem,
         "simulated": certificate.is_simulated,
@@ -188,7 +255,8 @@ def _run_trial(
             )
         },
     }
-    return result, [(int(place), str(label)) for place, label in zip(asked, predicted, strict=True)]
+    named = name_answers(kind, predicted, records.label_names)
+    return result, [(int(place), text) for place, text in zip(asked, named, strict=True)]
 
 
 def _hold_out(
@@ -236,19 +304,35 @@ def _write_labels(path: Path, records: "Records", predicted: "list[tuple[int, st
         ) from error
 
 
-def _show(console: Console, result: dict[str, Any]) -> None:
-    """A private accuracy never stands alone."""
-    table = Table(title=f"Right answers on {result['held_out']} records that were held out")
+def _add_rows(table: Table, kind: str, figures: list[str]) -> None:
     table.add_column("who answers")
-    table.add_column("right", justify="right")
-    for name, text in _ROWS:
-        table.add_row(text, f"{100 * result[name]:.1f} %")
+    table.add_column("error" if kind == "number" else "right", justify="right")
+    for (name, text), figure in zip(_ROWS, figures, strict=True):
+        table.add_row(_ALWAYS.get(kind, text) if name == "majority" else text, figure)
+
+
+def _show(console: Console, result: dict[str, Any]) -> None:
+    """A private figure never stands alone."""
+    held_out = f"{result['held_out']} records that were held out"
+    if result["question"] == "number":
+        table = Table(title=f"Errors on {held_out} (root mean square)")
+        _add_rows(table, "number", [f"{result[f'error_{name}']:.4g}" for name, _ in _ROWS])
+        last = (
+            f"off by {result['error_private']:.4g} (R² {result['r2_private']:.2f}). Noise alone "
+            f"adds ± {2 * result['standard_error']:.4g} to each."
+        )
+    else:
+        of_labels = result["question"] == "labels"
+        what = "Labels right (those released and true, of those either)" if of_labels else ""
+        table = Table(title=f"{what or 'Right answers'} on {held_out}")
+        shares = [f"{100 * result[f'accuracy_{name}']:.1f} %" for name, _ in _ROWS]
+        _add_rows(table, result["question"], shares)
+        last = f"{100 * result['accuracy_private']:.1f} % right"
+        if of_labels:
+            last += f", {100 * result['subset_accuracy_private']:.1f} % of the rows wholly"
+        last += f". Noise alone moves that by ± {200 * result['spread_noise']:.1f} points."
     console.print(table)
-    console.print(
-        f"The {result['queries']} that were asked privately: "
-        f"{100 * result['accuracy_private']:.1f} % right. Noise alone moves that by "
-        f"± {200 * result['spread_noise']:.1f} points."
-    )
+    console.print(f"The {result['queries']} that were asked privately: {last}")
     for sentence in result["verdict"]:
         console.print(sentence, markup=False)
     for each in result["advice"]:

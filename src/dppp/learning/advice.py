@@ -22,13 +22,12 @@ from dppp.learning.verdict import (
     OUTSIDER,
     TEACHER,
     Comparison,
-    HeldOut,
+    Seen,
     Verdict,
     compare,
     locally_private,
     plurality,
 )
-from dppp.learning.win_probability import chances_of_label
 from dppp.privacy.certificate import Certificate, Promise
 from dppp.privacy.trust import Trust
 
@@ -43,7 +42,7 @@ _STRIDE = 6
 _ALL_BY_ONE = Trust(teachers=2, colluders=1, dropouts=0)
 """One honest share: the same noise in total for any number of teachers, to be shared among them."""
 
-Retrain = Callable[[int], HeldOut]
+Retrain = Callable[[int], Seen]
 """Votes on the same records when every teacher casts this many."""
 
 
@@ -62,6 +61,8 @@ class Advice:
     """With the best one tried; where no number of votes was worth trying, without noise."""
     accuracy_without: float
     """What the asker has without the federation, under the same numbers."""
+    measure: str = "right"
+    """What the accuracies are (verdict.py)."""
 
     @property
     def text(self) -> str:
@@ -69,6 +70,8 @@ class Advice:
         figures = (
             f"{100 * self.accuracy_expected:.1f} % against {100 * self.accuracy_without:.1f} %"
         )
+        if self.measure != "right":
+            figures += f" {self.measure}"
         if self.value is None and self.last_tried == self.now:
             return (
                 f"To {self.asker} more votes would hardly make it worth it: even without noise the "
@@ -97,7 +100,7 @@ class Advice:
 class _Setting:
     """What a verdict depends on."""
 
-    held_out: HeldOut
+    held_out: Seen
     promise: Promise
     trust: Trust
 
@@ -105,15 +108,15 @@ class _Setting:
         """The private answers on average over all noise, beside what the asker has without."""
         noise = best_noise(self.promise, _ALL_BY_ONE).shared_among(self.trust.honest_shares)
         seen = self.held_out
-        grown = np.rint(seen.tally * (self.trust.teachers / len(seen.votes))).astype(np.int64)
-        right = chances_of_label(grown, seen.labels, noise.of_teachers(self.trust.teachers))
+        times = self.trust.teachers / len(seen.votes)
+        right, _ = seen.private(noise.of_teachers(self.trust.teachers), times)
         local = locally_private(seen, noise) if asker == OUTSIDER else right
         return compare(asker, seen, right, local)
 
 
 def advise(
     verdict: Verdict,
-    held_out: HeldOut,
+    held_out: Seen,
     certificate: Certificate,
     *,
     votes: Sequence[int] = (),
@@ -217,6 +220,7 @@ def _nothing_to_outvote(asker: str, votes: int, present: Comparison, silent: flo
         best_tried=votes,
         accuracy_expected=silent,
         accuracy_without=present.accuracy,
+        measure=present.measure,
     )
 
 
@@ -263,6 +267,7 @@ def _advice(
         best_tried=shown,
         accuracy_expected=found.accuracy + found.gain,
         accuracy_without=found.accuracy,
+        measure=found.measure,
     )
 
 

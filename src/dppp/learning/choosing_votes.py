@@ -9,10 +9,17 @@ from dataclasses import dataclass
 
 from dppp.errors import InputError
 from dppp.privacy.noise import Noise
+from dppp.protocol.question import CHOICE, Question
 from dppp.whole_numbers import require_whole
 
 RECORDS_PER_CLASS = 15
 """In a shard, on average, when the number of votes is chosen here: a model needs some to learn."""
+
+RECORDS_FOR_NUMBER = 30
+"""The same where the question is a number."""
+
+STANDARD_ERROR = 0.03
+"""Of the mean, as a part of the range: the most that noise should add to a number."""
 
 _DEVIATIONS = 5
 """Votes in all, in standard deviations of the noise: enough that a clear majority is seen."""
@@ -35,12 +42,20 @@ class VotesChosen:
 
 
 def choose_votes(
-    votes: object, *, unit: str, noise: Noise, records: Sequence[int], classes: int
+    votes: object,
+    *,
+    unit: str,
+    noise: Noise,
+    records: Sequence[int],
+    classes: int,
+    question: Question = CHOICE,
 ) -> VotesChosen:
     """Votes for teachers with so many records: a given number, or "auto" from public numbers only.
 
     Automatic: enough votes that all of them together are five standard deviations of the noise in
-    a count, but on average at least 15 records per class in a shard, and at least one vote.
+    a count, but on average at least 15 records per class or label in a shard, and at least one
+    vote. For a number: so many that noise adds 3 % of the range to the mean, but at least 30
+    records in a shard.
     """
     teachers = len(records)
     if unit == "teacher":
@@ -56,15 +71,22 @@ def choose_votes(
         return VotesChosen(
             per_teacher=(given,) * teachers, reason=f"{_count(given)} per teacher, as was asked"
         )
-    wanted = votes_for_noise(noise, teachers)
-    least = RECORDS_PER_CLASS * classes
+    wanted = votes_for_noise(noise, teachers, question)
+    least = RECORDS_FOR_NUMBER if question.kind == "number" else RECORDS_PER_CLASS * classes
     chosen = tuple(max(1, min(wanted, count // least)) for count in records)
-    return VotesChosen(per_teacher=chosen, reason=_why(chosen, wanted, noise, classes))
+    reason = _why(chosen, wanted, noise, classes, question)
+    return VotesChosen(per_teacher=chosen, reason=reason)
 
 
-def votes_for_noise(noise: Noise, teachers: int) -> int:
-    """Of each teacher, so that all together are five deviations of the noise in a whole tally."""
-    return max(1, math.ceil(_DEVIATIONS * _deviation(noise, teachers) / teachers))
+def votes_for_noise(noise: Noise, teachers: int, question: Question = CHOICE) -> int:
+    """Of each teacher, so that all together are five deviations of the noise in a whole tally.
+
+    For a number: so that the standard error of the mean is 3 % of the range.
+    """
+    deviations = _DEVIATIONS * _deviation(noise, teachers)
+    if question.kind == "number":
+        deviations = _deviation(noise, teachers) / question.levels / STANDARD_ERROR
+    return max(1, math.ceil(deviations / teachers))
 
 
 def _deviation(noise: Noise, teachers: int) -> float:
@@ -80,20 +102,30 @@ def require_votes(votes: object) -> int:
     return require_whole("votes", votes, least=1)
 
 
-def _why(chosen: tuple[int, ...], wanted: int, noise: Noise, classes: int) -> str:
+def _why(
+    chosen: tuple[int, ...], wanted: int, noise: Noise, classes: int, question: Question
+) -> str:
     low, high = min(chosen), max(chosen)
-    deviation = _deviation(noise, len(chosen))
+    deviation, teachers = _deviation(noise, len(chosen)), len(chosen)
     rule = (
         f"{_DEVIATIONS} standard deviations of the noise in a count ({deviation:.1f} votes) shared "
-        f"by {len(chosen)} teachers take {_count(wanted)} of each"
+        f"by {teachers} teachers take {_count(wanted)} of each"
     )
+    shard = f"{RECORDS_PER_CLASS} records for each of {classes} "
+    shard += "labels" if question.kind == "labels" else "classes"
+    if question.kind == "number":
+        rule = (
+            f"a standard error of {STANDARD_ERROR:.0%} of the range from the noise in the sum "
+            f"({deviation / question.levels:.1f} votes) takes {_count(wanted)} of each of "
+            f"{teachers} teachers"
+        )
+        shard = f"{RECORDS_FOR_NUMBER} records"
     if low == wanted:
         return f"{_count(wanted)} per teacher: {rule}"
     numbers = _count(low) if low == high else f"{low} to {_count(high)}"
     return (
-        f"{numbers} per teacher: {rule}, but a shard should hold {RECORDS_PER_CLASS} records for "
-        f"each of {classes} classes, and {'no teacher has' if high < wanted else 'some lack'} the "
-        "records for that"
+        f"{numbers} per teacher: {rule}, but a shard should hold {shard}, and "
+        f"{'no teacher has' if high < wanted else 'some lack'} the records for that"
     )
 
 

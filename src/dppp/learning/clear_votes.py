@@ -12,33 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from dppp.learning.asked import Asked
 from dppp.learning.frames import take
 from dppp.learning.one_thread import one_thread
-from dppp.learning.verdict import HeldOut
-from dppp.privacy.pmf import Floats
-from dppp.protocol.votes import Predict, cast_votes
+from dppp.learning.verdict import Seen
+from dppp.protocol.votes import Predict
 
 
 def count_by_teacher(
-    teachers: Sequence[Sequence[Predict]], rows: Any, classes: int
+    teachers: Sequence[Sequence[Predict]], rows: Any, asked: Asked
 ) -> NDArray[np.int64]:
     """Counts by teacher, record and class; each teacher has one model or several."""
-    return np.stack(list(each_teachers_votes(teachers, rows, classes)))
+    return np.stack(list(each_teachers_votes(teachers, rows, asked)))
 
 
 def each_teachers_votes(
-    teachers: Sequence[Sequence[Predict]], rows: Any, classes: int
+    teachers: Sequence[Sequence[Predict]], rows: Any, asked: Asked
 ) -> Iterator[NDArray[np.int64]]:
     """Of one teacher after the other; where joblib is told so, asked on other machines."""
-    work = (delayed(sum_of_votes)(models, rows, classes) for models in teachers)
+    work = (delayed(sum_of_votes)(models, rows, asked) for models in teachers)
     yield from Parallel(return_as="generator")(work)
 
 
-def sum_of_votes(models: Sequence[Predict], rows: Any, classes: int) -> NDArray[np.int64]:
+def sum_of_votes(models: Sequence[Predict], rows: Any, asked: Asked) -> NDArray[np.int64]:
     """What one teacher's models say together, by record and class."""
-    counts = np.zeros((len(rows), classes), dtype=np.int64)
+    counts = np.zeros((len(rows), asked.counts), dtype=np.int64)
     for model in models:
-        counts += cast_votes(model, rows, classes)
+        counts += asked.cast(model, rows)
     return counts
 
 
@@ -47,21 +47,22 @@ def look(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],
     rows: Any,
-    labels: NDArray[np.int64],
+    truth: NDArray[Any],
     *,
-    majority: int,
-    classes: int,
-) -> HeldOut:
+    asked: Asked,
+    usual: Any,
+) -> Seen:
     """What models say of records that none of them was trained on.
 
     `own` are the models that teachers would use without the federation, each trained on all the
-    records of its teacher.
+    records of its teacher. `usual` is what the training labels alone make somebody say.
     """
-    return HeldOut(
-        votes=count_by_teacher(teachers, rows, classes),
-        labels=labels,
-        majority=majority,
-        alone=_right_alone(own, rows, labels, classes),
+    return asked.see(
+        votes=count_by_teacher(teachers, rows, asked),
+        cast=_cast(teachers, len(rows)),
+        alone=_alone(own, rows, asked),
+        truth=truth,
+        usual=usual,
     )
 
 
@@ -78,33 +79,37 @@ def look_back(
     teachers: Sequence[Sequence[Predict]],
     own: Sequence[Predict],
     rows: Any,
-    labels: NDArray[np.int64],
+    truth: NDArray[Any],
     *,
     origin: Origin,
-    majority: int,
-    classes: int,
-) -> HeldOut:
+    asked: Asked,
+    usual: Any,
+) -> Seen:
     """The same of training records: the one model that saw a record says nothing about it.
 
     So one vote is missing in every tally, and the teacher of a record does not count among those
     alone. With `own` empty nobody's own model is looked at: alone is 0 everywhere.
     """
-    votes = count_by_teacher(teachers, rows, classes)
+    votes, cast = count_by_teacher(teachers, rows, asked), _cast(teachers, len(rows))
     pairs = list(zip(origin.teachers.tolist(), origin.models.tolist(), strict=True))
     for teacher, model in dict.fromkeys(pairs):
         places = np.flatnonzero([pair == (teacher, model) for pair in pairs])
-        asked = take(rows, places)
-        votes[teacher, places] -= cast_votes(teachers[teacher][model], asked, classes)
-    alone = np.zeros((len(teachers), len(rows)))
-    if own:
-        alone = _right_alone(own, rows, labels, classes)
-        alone[origin.teachers, np.arange(len(rows))] = np.nan
-    return HeldOut(votes=votes, labels=labels, majority=majority, alone=alone)
+        votes[teacher, places] -= asked.cast(teachers[teacher][model], take(rows, places))
+        cast[teacher, places] -= 1
+    return asked.see(
+        votes=votes,
+        cast=cast,
+        alone=_alone(own, rows, asked) if own else None,
+        truth=truth,
+        usual=usual,
+        known=(origin.teachers, np.arange(len(rows))),
+    )
 
 
-def _right_alone(
-    own: Sequence[Predict], rows: Any, labels: NDArray[np.int64], classes: int
-) -> Floats:
-    places = np.arange(len(rows))
-    right = [cast_votes(model, rows, classes)[places, labels] for model in own]
-    return np.stack(right).astype(np.float64)
+def _cast(teachers: Sequence[Sequence[Predict]], rows: int) -> NDArray[np.int64]:
+    """How many votes each teacher casts on each record, those that failed included."""
+    return np.tile([[len(models)] for models in teachers], (1, rows)).astype(np.int64)
+
+
+def _alone(own: Sequence[Predict], rows: Any, asked: Asked) -> NDArray[np.int64]:
+    return np.stack([asked.cast_alone(model, rows) for model in own])

@@ -3,6 +3,7 @@
 Rows are an array where every column is of numbers and none is missing, and a DataFrame otherwise.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +33,8 @@ class Records:
     features: tuple[str, ...]
     rows: Any
     """An array, or a DataFrame with columns of floats and of texts."""
-    labels: NDArray[np.str_]
+    labels: NDArray[Any]
+    """Texts of classes, numbers, or a matrix of zeros and ones with a column for each label."""
     persons: NDArray[np.str_] | None = None
     """Whom each record is about, where a column says so."""
     ids: NDArray[np.str_] | None = None
@@ -41,12 +43,15 @@ class Records:
     """What the features hold, where they were read from a table."""
     notes: tuple[str, ...] = ()
     """What somebody should know about how the table was read."""
+    label_names: tuple[str, ...] = ()
+    """The columns that the labels are from."""
 
 
 def read_records(
     path: Path,
-    label: str,
+    label: str | Sequence[str],
     *,
+    is_number: bool = False,
     person: str | None = None,
     identifier: str | None = None,
     drop: Sequence[str] = (),
@@ -57,16 +62,34 @@ def read_records(
 
     Without `only` every column is a feature, but those that `drop` names. With `columns`, those of
     a task, the features are these, read as the task says; anything may be missing in a record.
+    The label is a class; several columns are several labels, of zeros and ones; with `is_number`
+    it is a number.
     """
+    label_names = (label,) if isinstance(label, str) else tuple(label)
     table = read_table(path)
     if not table.rows:
         raise InputError(f"{path} has no records below its header")
-    others = [name for name in (label, person, identifier) if name is not None]
-    _require_columns(table, [*others, *drop, *only], label)
-    table, notes = _with_labels(table, label)
-    labels = [compose(text.strip()) for text in table.texts(label)]
-    _require_classes(labels, label, has_decimal_commas=table.has_decimal_commas)
-    make = partial(_records, table, label=label, person=person, identifier=identifier)
+    others = [name for name in (*label_names, person, identifier) if name is not None]
+    _require_columns(table, [*others, *drop, *only], label_names)
+    notes: list[str] = []
+    for name in label_names:
+        table, said = _with_labels(table, name)
+        notes += said
+    if is_number:
+        labels = _numbers_in(table, label_names[0])
+    elif isinstance(label, str):
+        labels = np.array([compose(text.strip()) for text in table.texts(label)])
+        _require_classes(labels.tolist(), label, has_decimal_commas=table.has_decimal_commas)
+    else:
+        labels = np.stack([_zeros_and_ones(table, name) for name in label_names], axis=1)
+    make = partial(
+        _records,
+        table,
+        labels=labels,
+        label_names=label_names,
+        person=person,
+        identifier=identifier,
+    )
     if columns is not None:
         return make(columns=columns, cells=_read_as(table, columns), notes=notes)
     names = [
@@ -77,7 +100,10 @@ def read_records(
     found = understand(table, names)
     kept = [each for each in found if any(cell is not None for cell in each.cells)]
     if not kept:
-        raise InputError(f"{path} has no column besides {label!r}; there is nothing to learn from")
+        raise InputError(
+            f"{path} has no column besides {', '.join(map(repr, label_names))}; there is "
+            "nothing to learn from"
+        )
     notes += [each.note + _left_out(each, kept) for each in found if each.note is not None]
     found_columns = tuple(each.column for each in kept)
     cells = [each.cells for each in kept]
@@ -89,7 +115,8 @@ def _records(
     columns: Sequence[Column],
     cells: Sequence[Sequence[Cell]],
     *,
-    label: str,
+    labels: NDArray[Any],
+    label_names: tuple[str, ...],
     person: str | None,
     identifier: str | None,
     notes: Sequence[str],
@@ -98,12 +125,41 @@ def _records(
     return Records(
         features=tuple(column.name for column in columns),
         rows=rows,
-        labels=np.array([compose(text.strip()) for text in table.texts(label)]),
+        labels=labels,
         persons=None if person is None else np.array(table.texts(person)),
         ids=None if identifier is None else np.array(table.texts(identifier)),
         columns=tuple(columns),
         notes=tuple(notes),
+        label_names=label_names,
     )
+
+
+def _numbers_in(table: CsvTable, label: str) -> NDArray[np.float64]:
+    """The numbers to predict."""
+    found = [
+        number_in(text, has_decimal_commas=table.has_decimal_commas) for text in table.texts(label)
+    ]
+    for place, number in enumerate(found):
+        if number is None or not math.isfinite(number):
+            raise InputError(
+                f"line {table.line_numbers[place]} of {table.path} has "
+                f"{table.texts(label)[place]!r} in column {label!r}, not a finite number",
+                hint="mend it, or leave the range out if the column holds classes",
+            )
+    return np.array(found, dtype=np.float64)
+
+
+def _zeros_and_ones(table: CsvTable, label: str) -> NDArray[np.int64]:
+    """One of several labels: whether each record has it."""
+    texts = [text.strip() for text in table.texts(label)]
+    for place, text in enumerate(texts):
+        if text not in ("0", "1"):
+            raise InputError(
+                f"line {table.line_numbers[place]} of {table.path} has {text!r} in column "
+                f"{label!r}: of several labels each column holds 0 or 1",
+                hint="write 1 where the record has the label and 0 where it has not",
+            )
+    return np.array(texts, dtype=np.int64)
 
 
 def _read_as(table: CsvTable, columns: Sequence[Column]) -> list[list[Cell]]:
@@ -124,7 +180,7 @@ def _left_out(each: ReadColumn, kept: Sequence[ReadColumn]) -> str:
     return "" if each in kept else " and is left out"
 
 
-def _require_columns(table: CsvTable, names: Sequence[str], label: str) -> None:
+def _require_columns(table: CsvTable, names: Sequence[str], labels: Sequence[str]) -> None:
     absent = list(dict.fromkeys(name for name in names if name not in table.columns))
     if absent:
         raise InputError(
@@ -132,8 +188,9 @@ def _require_columns(table: CsvTable, names: Sequence[str], label: str) -> None:
             f"{', '.join(table.columns)}",
             hint="the first line of the file must name the columns",
         )
-    if names.count(label) > 1:
-        raise InputError(f"the column {label!r} is the label, so it is not among the others")
+    for label in labels:
+        if names.count(label) > 1:
+            raise InputError(f"the column {label!r} is the label, so it is not among the others")
 
 
 def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
@@ -168,7 +225,8 @@ def _require_classes(labels: Sequence[str], column: str, *, has_decimal_commas: 
         raise InputError(
             f"the column {column!r} holds {len(classes):,} different numbers: an amount, and "
             "teachers vote on classes",
-            hint="make classes of it, such as low, middle and high, or name another column",
+            hint="ask for a number with --low and --high, make classes of it, such as low, middle "
+            "and high, or name another column",
         )
     if len(classes) > min(_MOST_CLASSES, max(2, len(labels) / 2)):
         raise InputError(

@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 _MOST_VALUES = 30
 """Of a column that have a column of their own."""
@@ -56,6 +57,23 @@ def default_model(rows: Any) -> Pipeline:
     if issparse(rows):
         return make_pipeline(MaxAbsScaler(), SVC())
     return make_pipeline(_filled(), StandardScaler(), SVC())
+
+
+def default_model_for(kind: str, rows: Any) -> Pipeline:
+    """The same for each kind of question.
+
+    Several labels: the same model for each label. A number: support vector regression, of numbers
+    scaled as they are in the shard, and ridge regression where columns are mixed.
+    """
+    model = default_model(rows)
+    name, last = model.steps[-1]
+    if kind == "labels":
+        model.steps[-1] = (name, OneVsRestClassifier(last))
+    elif kind == "number":
+        number = SVR() if isinstance(last, SVC) else Ridge()
+        scaled = TransformedTargetRegressor(regressor=number, transformer=StandardScaler())
+        model.steps[-1] = ("number", scaled)
+    return model
 
 
 def mixed_model(numbers: Sequence[Any], texts: Sequence[Any]) -> Pipeline:

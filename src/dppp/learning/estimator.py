@@ -5,45 +5,45 @@ model for each; `predict` runs the real protocol (protocol/, federation.py) in t
 spends the budget. Past it, it refuses.
 """
 
-import hashlib
-import itertools
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
-from sklearn.utils import _safe_indexing, check_random_state, estimator_html_repr, get_tags
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dppp.errors import BudgetNotCopied, InputError, RecordsError, RecordsUsedAgainWarning
-from dppp.federation import Federation, create_federation, in_process
-from dppp.learning.choosing_votes import choose_votes
-from dppp.learning.default_model import default_model
-from dppp.learning.display import budget_html
-from dppp.learning.judging import Training, warn_if_not_worth_it
+from dppp.errors import InputError, RecordsError
+from dppp.learning.asked import Asked
+from dppp.learning.budget import (
+    SIMULATED,
+    ask_within_budget,
+    html_with_budget,
+    left_of,
+    require_no_copy,
+    spent_of,
+    warn_of_a_second_budget,
+)
+from dppp.learning.fitting import (
+    column_of,
+    found_federation,
+    model_of,
+    require_unit,
+    takes_sparse,
+    train_teachers,
+)
+from dppp.learning.judging import warn_if_not_worth_it
 from dppp.learning.one_thread import one_thread
 from dppp.learning.parameters import require_parameters
-from dppp.learning.paying import choose_payable, require_payable, share_right
-from dppp.learning.shards import require_unfitted
-from dppp.learning.simulated import SimulatedFederation
+from dppp.learning.paying import choose_payable, share_right
 from dppp.learning.tables import read_rows, read_training
-from dppp.learning.teachers_records import TeachersRecords
-from dppp.learning.verdict import Verdict
-from dppp.privacy.accounting import account
-from dppp.privacy.calibration import calibrate
-from dppp.privacy.ledger.ledger import Ledger
+from dppp.learning.verdict import Seen, Verdict
 from dppp.privacy.ledger.summary import Summary
-from dppp.protocol.columns import Column
+from dppp.protocol.question import CHOICE, Question, top_classes
 from dppp.protocol.release import Release
-from dppp.protocol.units import UNITS
-from dppp.protocol.votes import Predict
-from dppp.randomness import RandomSource, expand_key, system_randomness
-
-_SIMULATED = "simulated: no encryption, every vote is visible to this process"
+from dppp.whole_numbers import require_whole
 
 
 class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -66,6 +66,10 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     unit : whose change the promise covers: "record", "person" (`fit` needs `persons`), or
         "teacher", all that a teacher has, which leaves it one vote.
     abstain_below : a whole number; answer None where the largest noisy count is below this.
+    max_labels : for an indicator matrix y, which it must come with: the most labels of one vote. A
+        vote keeps those that its model is surest of. Choose it from public knowledge: noise grows
+        with it, and worked out from the records it would tell of them.
+    label_share : a label is released from this public share of the votes on.
     random_state : governs the split and the models; noise only when cryptography is False.
     n_jobs : processes for training, each on one thread.
 
@@ -108,6 +112,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         votes: int | str = "auto",
         unit: str = "record",
         abstain_below: int | None = None,
+        max_labels: int | None = None,
+        label_share: float = 0.5,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -124,6 +130,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.votes = votes
         self.unit = unit
         self.abstain_below = abstain_below
+        self.max_labels = max_labels
+        self.label_share = label_share
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -136,59 +144,86 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     ) -> Self:
         """Train every teacher on its records: dealt at random, or those that `teachers` says.
 
+        `y` holds a class for each record, or with `max_labels` is an indicator matrix: zeros and
+        ones, a column for each label.
         `teachers` names the owner of each record; there must be n_teachers different ones.
         `persons` names whom each record is about: all records of a person are behind one vote.
         """
         require_parameters(self)
-        self._require_unit(persons)
-        self._warn_of_a_second_budget()
-        self._table, labels = read_training(
-            self, X, y, simple=self.estimator is None, accept_sparse=self._takes_sparse()
+        require_unit(self, persons)
+        warn_of_a_second_budget(self)
+        table, labels = read_training(
+            self, X, y, simple=self.estimator is None, accept_sparse=takes_sparse(self)
         )
-        rows = self._table.rows
         check_classification_targets(labels)
-        if is_regressor(self._model()):
-            raise InputError(
-                f"the model of every teacher, {type(self._model()).__name__}, is a regressor: it "
-                "predicts numbers, not classes",
-                hint="give a classifier",
-            )
-        self.classes_ = np.unique(labels)
+        _require_classifier(self)
+        question = self._question_for(labels)
+        self.classes_ = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(self.classes_) < 2:
             raise RecordsError(
                 f"the labels hold one class only, {self.classes_[0]!r}",
                 hint="there is nothing to vote on: give records of at least two classes",
             )
-        certificate = calibrate(
-            self.noise,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            teachers=self.n_teachers,
-            colluders=self.colluders,
-            dropouts=self.dropouts,
-            queries=self.queries,
-            classes=len(self.classes_),
-        )
-        self.certificate_ = replace(certificate, is_simulated=not self.cryptography)
+        asked = Asked(question=question, names=tuple(self.classes_))
         random = check_random_state(self.random_state)
-        people = None if persons is None else _column("persons", persons, len(labels))
-        owners = self._owners(len(labels), teachers, people, random)
-        self._train(rows, labels, owners, people, random)
+        trained = train_teachers(
+            self, table, labels, asked, teachers=teachers, persons=persons, random=random
+        )
+        self.certificate_, self.votes_ = trained.certificate, trained.votes
+        self.teachers_, self.shard_models_ = trained.alone, trained.shard_models
+        self._trained, self._table = trained, trained.training.table
+        self._question = question
         self._verdict: Verdict | None = None
-        self._found(random)
-        warn_if_not_worth_it(self._training, self._voters(), self.certificate_)
+        self._federation, self._ledger = found_federation(
+            self, trained, random=random, abstain_below=self.abstain_below
+        )
+        warn_if_not_worth_it(trained.training, trained.voters, self.certificate_)
         return self
+
+    def _question_for(self, labels: NDArray[Any]) -> Question:
+        """One of the classes, or at most so many labels; only public numbers decide which."""
+        if labels.ndim == 1:
+            if self.max_labels is not None:
+                raise RecordsError(
+                    "max_labels is for several labels, and y has one class for each record",
+                    hint="leave max_labels out, or give y as an indicator matrix",
+                )
+            return CHOICE
+        if self.max_labels is None:
+            raise RecordsError(
+                f"y is an indicator matrix of {labels.shape[1]} labels, and nothing says how many "
+                "of them a vote may have",
+                hint="give max_labels=, for example 3, from public knowledge: the noise grows with "
+                "it, and worked out from the records it would tell of them",
+            )
+        if self.abstain_below is not None:
+            raise InputError(
+                "abstain_below is for one of several classes: of labels, each is released or not",
+                hint="leave it out, or raise label_share",
+            )
+        most = require_whole("max_labels", self.max_labels)
+        return Question.of_labels(most_labels=most, share=self.label_share)
 
     def verdict(self, X: Any, y: ArrayLike) -> Verdict:  # noqa: N803
         """Whether private answers are worth having, from held-out records with their labels.
+
+        With several labels its accuracies are shares of labels right (Jaccard: those that are both
+        released and true, of those that are either), while `score` counts rows wholly right.
 
         This looks at every vote in the clear, which only a simulation in one process can do. It
         spends no budget and protects nobody: do not publish it of records that must stay private.
         """
         check_is_fitted(self)
         rows = self._table.rows_in_clear(read_rows(self, X, self._table))
-        labels = _column("y", y, rows.shape[0])
-        return self._training.judge(self._voters(), self.certificate_, rows, labels)
+        labels = self._labels_of(y, rows.shape[0])
+        return self._trained.training.judge(self._trained.voters, self.certificate_, rows, labels)
+
+    def see_in_clear(self, X: Any, y: ArrayLike) -> Seen:  # noqa: N803
+        """What a verdict is made of: every vote on held-out records, in the clear."""
+        check_is_fitted(self)
+        rows = self._table.rows_in_clear(read_rows(self, X, self._table))
+        labels = self._labels_of(y, rows.shape[0])
+        return self._trained.training.look(self._trained.voters, rows, labels)
 
     @property
     def verdict_(self) -> Verdict:
@@ -198,83 +233,55 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         check_is_fitted(self)
         if self._verdict is None:
-            self._verdict = self._training.judge_back(self._voters(), self.certificate_)
+            training = self._trained.training
+            self._verdict = training.judge_back(self._trained.voters, self.certificate_)
         return self._verdict
 
-    def _voters(self) -> list[list[Predict]]:
-        """The models of every teacher."""
-        return self._training.predicts(self.shard_models_)
-
-    def _train(
-        self,
-        rows: Any,
-        labels: NDArray[Any],
-        owners: NDArray[np.int64],
-        persons: NDArray[Any] | None,
-        random: Any,
-    ) -> None:
-        """Models of all shards, and one of all records of each teacher with several shards."""
-        require_unfitted(self._model())
-        records = TeachersRecords(
-            estimator=self._model(),
-            rows=rows,
-            labels=labels,
-            owners=owners,
-            persons=persons,
-            seeds=tuple(random.randint(2**31 - 1, size=self.n_teachers).tolist()),
-            n_jobs=self.n_jobs,
-        )
-        self.votes_ = choose_votes(
-            self.votes,
-            unit=self.unit,
-            noise=self.certificate_.noise,
-            records=records.sizes,
-            classes=len(self.classes_),
-        )
-        self.certificate_ = replace(
-            self.certificate_,
-            unit=self.unit,
-            votes=self.votes_.per_teacher,
-            votes_reason=self.votes_.reason,
-        )
-        self.teachers_ = records.train_alone()
-        voting = records.train_votes(self.votes_.per_teacher, self.teachers_)
-        self.shard_models_ = voting.models
-        training = Training(
-            table=self._table,
-            records=records,
-            places=voting.places,
-            classes=tuple(self.classes_),
-            alone=self.teachers_,
-            votes=self.votes_.per_teacher,
-            can_split=self.unit != "teacher",
-        )
-        training.require_voters(self.shard_models_)
-        self._table = self._table.allowing_missing(self.teachers_, list(self.classes_))
-        self._training = replace(training, table=self._table)
-
-    def _require_unit(self, persons: ArrayLike | None) -> None:
-        if self.unit not in UNITS:
-            raise RecordsError(
-                f"unknown unit {self.unit!r}", hint=f"choose one of {', '.join(UNITS)}"
-            )
-        if self.unit == "person" and persons is None:
-            raise RecordsError(
-                "unit is 'person', and nothing says whom the records are about",
-                hint="give fit persons=, a name for each record",
-            )
-
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The label with the largest noisy count; None for an abstention. Spends the budget."""
-        return self._labels(self._ask(X))
+        """The label with the largest noisy count; None for an abstention. Spends the budget.
+
+        With several labels an indicator matrix; where a count cannot be, a row of zeros.
+        """
+        return self._labels(ask_within_budget(self, X))
 
     def _labels(self, answers: Sequence[Release]) -> NDArray[Any]:
+        if self._question.kind == "labels":
+            found = np.zeros((len(answers), len(self.classes_)), dtype=np.int64)
+            for row, answer in enumerate(answers):
+                found[row, list(answer.labels or ())] = 1
+            return found
         chosen = [answer.label for answer in answers]
         if None in chosen:
             return np.array(
                 [None if each is None else self.classes_[each] for each in chosen], dtype=object
             )
         return np.asarray(self.classes_[np.array(chosen, dtype=np.int64)])
+
+    def predict_top(self, X: Any, k: int = 3) -> NDArray[Any]:  # noqa: N803
+        """The k classes or labels with the largest noisy counts, largest first, by row.
+
+        The counts are released anyway, so this tells nothing more, and is free for rows that were
+        predicted before. Equal counts are in the order of the classes.
+        """
+        check_is_fitted(self)
+        if require_whole("k", k) > len(self.classes_):
+            raise InputError(f"k is {k}, and there are {len(self.classes_)} classes")
+        counts = self.predict_counts(X)
+        places = [top_classes(of_row, k) for of_row in counts.tolist()]
+        return np.asarray(self.classes_[np.array(places, dtype=np.int64).reshape(-1, k)])
+
+    def _labels_of(self, y: ArrayLike, count: int) -> NDArray[Any]:
+        """Labels of held-out records, in the shape of those of fit."""
+        if self._question.kind != "labels":
+            return column_of("y", y, count)
+        labels: Any = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        if labels.shape != (count, len(self.classes_)):
+            raise RecordsError(
+                f"y must have a row for each of {count} records and a column for each of "
+                f"{len(self.classes_)} labels; got the shape {labels.shape}",
+                hint="give an indicator matrix like that of fit",
+            )
+        return np.asarray(labels, dtype=np.int64)
 
     @one_thread
     def score(
@@ -285,22 +292,24 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     ) -> float:
         """The share of rows that get their label; an abstention is not right. Spends the budget.
 
+        With several labels a row is right where all its labels are, as scikit-learn has it.
         Where the budget does not pay for every row, those that are free and as many others as it
         pays for, spread evenly, are scored, with a `PartlyScoredWarning`.
         """
         check_is_fitted(self)
         rows = read_rows(self, X, self._table)
-        labels = _column("y", y, len(rows))
+        labels = self._labels_of(y, len(rows))
         weights = np.ones(len(rows))
         if sample_weight is not None:
-            weights = _column("sample_weight", sample_weight, len(rows))
-        places = choose_payable(self._federation.unreleased(rows), self._left(), self.queries)
+            weights = column_of("sample_weight", sample_weight, len(rows))
+        left = left_of(self._ledger)
+        places = choose_payable(self._federation.unreleased(rows), left, self.queries)
         predicted = self._labels(self._federation.ask(_safe_indexing(rows, places)).answers)
         return share_right(predicted, labels[places], weights[places])
 
     def predict_counts(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
         """The noisy counts, a column per class; free for inputs that were predicted before."""
-        counts = [answer.counts for answer in self._ask(X)]
+        counts = [answer.counts for answer in ask_within_budget(self, X)]
         return np.array(counts, dtype=np.int64).reshape(len(counts), len(self.classes_))
 
     @property
@@ -312,178 +321,41 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     @property
     def privacy_spent_(self) -> dict[str, float]:
         """Queries answered, and their ε at the promised δ."""
-        task, promise = self.ledger_.data[0].tasks[0], self.certificate_.promise
-        spent = 0.0
-        if task.answered:
-            spending = self.certificate_.spending(task.answered)
-            spent = min(promise.epsilon, account([spending], promise.delta))
-        return {
-            "queries": task.answered,
-            "left": task.left,
-            "epsilon": spent,
-            "delta": promise.delta,
-        }
-
-    def _left(self) -> int:
-        return self._ledger.summary().data[0].tasks[0].left
-
-    def _warn_of_a_second_budget(self) -> None:
-        if hasattr(self, "_ledger") and self.privacy_spent_["queries"]:
-            spent = self.privacy_spent_
-            warnings.warn(
-                f"ε = {spent['epsilon']:.3g} was spent on {spent['queries']} answers before this "
-                "fit, which begins a new budget: records that are used again have paid both",
-                RecordsUsedAgainWarning,
-                stacklevel=3,
-            )
+        check_is_fitted(self)
+        return spent_of(self._ledger, self.certificate_)
 
     def __getstate__(self) -> dict[str, Any]:
-        if hasattr(self, "_ledger"):
-            raise BudgetNotCopied(
-                "a fitted PrivateVotingClassifier cannot be pickled or copied: the copy would "
-                "spend the same budget once more",
-                hint=(
-                    "keep it in this process, clone it to fit anew, or save a StudentClassifier "
-                    "that learned from it"
-                ),
-            )
+        require_no_copy(self)
         state: dict[str, Any] = super().__getstate__()
         return state
 
     def _html_repr(self) -> str:
-        spent = self.privacy_spent_ if hasattr(self, "_ledger") else None
-        simulated = None if self.cryptography else _SIMULATED
-        return budget_html(self, spent, simulated) + str(estimator_html_repr(self))
+        return html_with_budget(self)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> tuple[()]:  # noqa: ARG002
         return ()  # scikit-learn would look at all, and `verdict_` is worked out at a look
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803 - scikit-learn's name
         text = str(super().__repr__(N_CHAR_MAX))
-        return text if self.cryptography else f"{text}  # {_SIMULATED}"
-
-    def _model(self) -> Any:
-        """A fresh model, for rows like those of the table if nobody gave one."""
-        if self.estimator is not None:
-            return clone(self.estimator)
-        return default_model(self._table.rows if hasattr(self, "_table") else None)
-
-    def _takes_sparse(self) -> bool:
-        return self.estimator is None or bool(get_tags(self.estimator).input_tags.sparse)
+        return text if self.cryptography else f"{text}  # {SIMULATED}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.sparse = takes_sparse(self)
+        tags.classifier_tags.multi_label = self.max_labels is not None
         tags.input_tags.allow_nan = self.estimator is None or bool(
             get_tags(self.estimator).input_tags.allow_nan
         )
         return tags
 
-    def _owners(
-        self,
-        count: int,
-        teachers: ArrayLike | None,
-        persons: NDArray[Any] | None,
-        random: Any,
-    ) -> NDArray[np.int64]:
-        """The teacher of each record, as a number from 0."""
-        if teachers is None and persons is not None:
-            people, of_record = np.unique(persons, return_inverse=True)
-            return self._owners(len(people), None, None, random)[of_record]
-        if teachers is None:
-            if count < self.n_teachers:
-                raise RecordsError(
-                    f"{count} records (n_samples = {count}) are fewer than {self.n_teachers} "
-                    "teachers",
-                    hint="every teacher needs a record: lower n_teachers, or give more records",
-                )
-            return np.asarray(random.permutation(np.arange(count) % self.n_teachers))
-        names, owners = np.unique(np.asarray(teachers), return_inverse=True)
-        if len(owners) != count or len(names) != self.n_teachers:
-            raise RecordsError(
-                f"teachers must name the owner of each of {count} records, {self.n_teachers} "
-                f"different ones; got {len(owners)} names, {len(names)} different",
-                hint="set n_teachers to the number of owners",
-            )
-        if self.unit == "person" and persons is not None:
-            _require_one_teacher(persons, owners)
-        return np.asarray(owners)
 
-    def _found(self, random: Any) -> None:
-        models = self._voters()
-        self._federation: Federation | SimulatedFederation
-        self._ledger: Ledger
-        if not self.cryptography:
-            self._federation = SimulatedFederation(
-                certificate=self.certificate_,
-                models=models,
-                columns=self._table.columns,
-                randomness=self._simulated_randomness(random),
-                abstain_below=self.abstain_below,
-            )
-            self._ledger = self._federation.ledger
-            return
-        parties = create_federation(
-            name="estimator",
-            class_names=[f"class {place}" for place in range(len(self.classes_))],
-            features=self._features(),
-            certificate=self.certificate_,
-            models=models,
-            cryptosystem=self.cryptosystem,
-            abstain_below=self.abstain_below,
-            unit=self.unit,
-        )
-        self._federation = Federation(
-            aggregator=parties.aggregator, deliver=in_process(parties.teachers)
-        )
-        self._ledger = parties.ledgers[1]
-
-    def _features(self) -> Sequence[str | Column]:
-        columns = self._table.columns
-        if not isinstance(columns, int):
-            return columns
-        return [f"feature {place}" for place in range(columns)]
-
-    def _simulated_randomness(self, random: Any) -> RandomSource:
-        """Noise that a seed repeats: only where nobody is protected anyway."""
-        if self.random_state is None:
-            return system_randomness
-        key = hashlib.sha256(random.bytes(32)).digest()
-        calls = itertools.count()
-
-        def draw(count: int) -> bytes:
-            place = next(calls).to_bytes(8, "big")
-            return expand_key(hashlib.sha256(key + place).digest(), count)
-
-        return draw
-
-    @one_thread
-    def _ask(self, X: Any) -> Sequence[Release]:  # noqa: N803
-        check_is_fitted(self)
-        rows = read_rows(self, X, self._table)
-        require_payable(self._federation.unreleased(rows), self._left(), self.queries)
-        return self._federation.ask(rows).answers
-
-
-def _column(what: str, values: ArrayLike, count: int) -> NDArray[Any]:
-    column = np.asarray(values)
-    if column.shape != (count,):
-        raise RecordsError(
-            f"{what} must be one for each of {count} records; got the shape {column.shape}",
-            hint="give a list as long as X",
-        )
-    return column
-
-
-def _require_one_teacher(persons: NDArray[Any], owners: NDArray[np.int64]) -> None:
-    """A person at two teachers is behind two votes, and the promise is for one."""
-    pairs = {(str(person), int(owner)) for person, owner in zip(persons, owners, strict=True)}
-    people = {person for person, _ in pairs}
-    if len(pairs) > len(people):
-        raise RecordsError(
-            f"{len(pairs) - len(people)} times a person has records at another teacher as well, "
-            "and would move a vote of each",
-            hint="unit 'person' needs every person at one teacher",
+def _require_classifier(private: Any) -> None:
+    model = model_of(private, "choice")
+    if is_regressor(model):
+        raise InputError(
+            f"the model of every teacher, {type(model).__name__}, is a regressor: it predicts "
+            "numbers, not classes",
+            hint="give a classifier, or take PrivateVotingRegressor",
         )
 
 

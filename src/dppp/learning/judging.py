@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from dppp.errors import InputError, NotWorthItWarning, message_of
 from dppp.learning.advice import Retrain, advise
+from dppp.learning.asked import Asked
 from dppp.learning.clear_votes import Origin, look, look_back
 from dppp.learning.frames import take
-from dppp.learning.models import as_predict
+from dppp.learning.number_verdict import NumbersHeldOut
 from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import NoVote
 from dppp.learning.tables import Table
 from dppp.learning.teachers_records import TeachersRecords
-from dppp.learning.verdict import HeldOut, Verdict, judge
+from dppp.learning.verdict import Seen, Verdict, judge
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.votes import Predict
 
@@ -46,7 +47,7 @@ class Training:
     records: TeachersRecords
     places: NDArray[np.int64]
     """Which of its teacher's models saw each record."""
-    classes: tuple[Any, ...]
+    asked: Asked
     alone: tuple[Any, ...]
     """Every teacher's own model, trained on all its records."""
     votes: tuple[int, ...]
@@ -56,8 +57,7 @@ class Training:
 
     def predicts(self, models: Sequence[Sequence[Any]]) -> list[list[Predict]]:
         """What a teacher asks for votes, for each model of each teacher."""
-        ask = self.table.predict_by
-        return [[ask(model, self.classes) for model in voting] for voting in models]
+        return [[self._predict_of(model) for model in voting] for voting in models]
 
     @one_thread
     def require_voters(self, models: Sequence[Sequence[Any]]) -> None:
@@ -67,11 +67,11 @@ class Training:
             mine = records.owners == teacher
             name = f"teacher {teacher + 1}"
             rows = take(records.rows, np.flatnonzero(mine))
-            _require_voter(self.alone[teacher], rows, self.classes, name)
+            _require_voter(self.alone[teacher], rows, self.asked, name)
             for place, model in enumerate(voting if len(voting) > 1 else ()):
                 if not isinstance(model, NoVote):
                     rows = take(records.rows, np.flatnonzero(mine & (self.places == place)))
-                    _require_voter(model, rows, self.classes, f"{name} for its vote {place + 1}")
+                    _require_voter(model, rows, self.asked, f"{name} for its vote {place + 1}")
 
     def judge(
         self,
@@ -81,26 +81,24 @@ class Training:
         labels: NDArray[Any],
     ) -> Verdict:
         """From records that nobody trained on."""
-        names = np.array(self.classes)
-        truth = np.searchsorted(names, labels)
-        if np.any(names[np.minimum(truth, len(names) - 1)] != labels):
-            raise InputError(
-                "a label does not occur among the training labels",
-                hint=f"the classes are {', '.join(map(str, self.classes[:8]))}",
-            )
 
-        def see(voters: Sequence[Sequence[Predict]]) -> HeldOut:
-            return look(voters, self._own, rows, truth, majority=self._majority, classes=len(names))
+        def see(voters: Sequence[Sequence[Predict]]) -> Seen:
+            return self.look(voters, rows, labels)
 
-        def retrain(votes: int) -> HeldOut:
+        def retrain(votes: int) -> Seen:
             return see(self.predicts(self._deal_again(votes)[0]))
 
         return self._with_advice(see(voters), certificate, retrain)
 
+    def look(self, voters: Sequence[Sequence[Predict]], rows: Any, labels: NDArray[Any]) -> Seen:
+        """What the models say of records that nobody trained on."""
+        truth = self.asked.truth_of(labels)
+        return look(voters, self._own, rows, truth, asked=self.asked, usual=self._usual)
+
     def judge_back(self, voters: Sequence[Sequence[Predict]], certificate: Certificate) -> Verdict:
         """From the training records."""
 
-        def retrain(votes: int) -> HeldOut:
+        def retrain(votes: int) -> Seen:
             models, places = self._deal_again(votes)
             return self.look_back(self.predicts(models), places, self._own, _MOST_JUDGED)
 
@@ -113,7 +111,7 @@ class Training:
         places: NDArray[np.int64],
         own: Sequence[Predict],
         most: int,
-    ) -> HeldOut:
+    ) -> Seen:
         """At up to `most` training records, spread evenly over the table."""
         records = self.records
         chosen = np.unique(np.linspace(0, len(records.labels) - 1, most).astype(np.int64))
@@ -123,30 +121,34 @@ class Training:
             take(records.rows, chosen),
             self._truth[chosen],
             origin=Origin(teachers=records.owners[chosen], models=places[chosen]),
-            majority=self._majority,
-            classes=len(self.classes),
+            asked=self.asked,
+            usual=self._usual,
         )
+
+    def _predict_of(self, model: object) -> Predict:
+        return self.table.predict_by(self.asked.predict_of(model))
 
     @property
     def _own(self) -> list[Predict]:
-        return [self.table.predict_by(model, self.classes) for model in self.alone]
+        return [self._predict_of(model) for model in self.alone]
 
     @property
-    def _truth(self) -> NDArray[np.int64]:
-        return np.searchsorted(np.array(self.classes), self.records.labels).astype(np.int64)
+    def _truth(self) -> NDArray[Any]:
+        return self.asked.truth_of(self.records.labels)
 
     @property
-    def _majority(self) -> int:
-        return int(np.bincount(self._truth).argmax())
+    def _usual(self) -> Any:
+        return self.asked.usual_of(self._truth)
 
-    def _with_advice(self, seen: HeldOut, certificate: Certificate, retrain: Retrain) -> Verdict:
+    def _with_advice(self, seen: Seen, certificate: Certificate, retrain: Retrain) -> Verdict:
         """The verdict, with what would make it better where it is bad."""
         verdict = judge(seen, certificate)
         most = max(self.records.sizes) // _LEAST_RECORDS if self.can_split else 0
         now = max(self.votes)
         more = [count for count in _VOTES_TRIED if now < count <= most]
         advice = advise(verdict, seen, certificate, votes=(now, *more), retrain=retrain)
-        return replace(verdict, advice=advice)
+        scale = seen.scale if isinstance(seen, NumbersHeldOut) else None
+        return replace(verdict, advice=advice, scale=scale)
 
     def _deal_again(self, votes: int) -> tuple[Sequence[Sequence[Any]], NDArray[np.int64]]:
         """Models for so many votes of each teacher, or as many as its records allow."""
@@ -176,23 +178,34 @@ def warn_if_not_worth_it(
         )
 
 
-def _require_voter(model: object, rows: Any, classes: Sequence[object], teacher: str) -> None:
+def _require_voter(model: object, rows: Any, asked: Asked, teacher: str) -> None:
     name = f"the model of {teacher} ({type(model).__name__})"
+    wanted = {
+        "choice": ("class", "classifier", "the classes of y"),
+        "labels": ("labels", "classifier", "a row of zeros and ones, as y has them"),
+        "number": ("number", "regressor", "a number"),
+    }
+    what, kind, answer = wanted[asked.question.kind]
+    hint = f"give a {kind} whose predict answers with {answer}"
     try:
-        answers = list(as_predict(model, classes)(rows))
+        answers = list(asked.predict_of(model)(rows))
     except Exception as error:
         raise InputError(
             f"{name} cannot predict the records that it was trained on: "
             f"{type(error).__name__}: {message_of(error)}",
-            hint="give a classifier whose predict answers with the classes of y",
+            hint=hint,
         ) from error
     if len(answers) != rows.shape[0]:
         raise InputError(
             f"{name} gives {len(answers)} answers for {rows.shape[0]} records",
-            hint="give a classifier whose predict answers with one class for each row",
+            hint=f"{hint}, one for each row",
         )
+    if asked.question.kind == "number" and any(
+        isinstance(each, str) or not np.isscalar(each) for each in answers if each is not None
+    ):
+        raise InputError(f"{name} answers with something that is not a number", hint=hint)
     if all(answer is None for answer in answers):
         raise InputError(
-            f"{name} knows no class: it has no answer for any record that it was trained on",
-            hint="give a classifier whose predict answers with the classes of y",
+            f"{name} knows no {what}: it has no answer for any record that it was trained on",
+            hint=hint,
         )

@@ -15,13 +15,13 @@ from dppp.whole_numbers import require_whole
 
 
 def require_parameters(private: Any) -> None:
-    """Refuse parameters of a `PrivateVotingClassifier` that cannot be meant."""
+    """Refuse parameters of a private estimator that cannot be meant."""
     require_epsilon(private.epsilon)
     require_delta(private.delta)
     require_whole("n_teachers", private.n_teachers, least=2)
     require_whole("queries", private.queries)
     for name in ("colluders", "dropouts", "abstain_below"):
-        value = getattr(private, name)
+        value = getattr(private, name, None)
         if value is not None:
             require_whole(name, value, least=0)
     if not isinstance(private.cryptography, bool | np.bool_):
@@ -58,7 +58,7 @@ def _require_estimator(estimator: Any) -> None:
     missing = [name for name in ("fit", "predict", "get_params") if not hasattr(estimator, name)]
     if estimator is not None and missing:
         raise InputError(
-            f"estimator must be a scikit-learn classifier; {estimator!r} has no "
+            f"estimator must be one of scikit-learn's manners; {estimator!r} has no "
             f"{' and no '.join(missing)}",
-            hint="leave it out, or give for example LogisticRegression()",
+            hint="leave it out, or give for example LogisticRegression() or Ridge()",
         )

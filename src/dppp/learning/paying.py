@@ -50,9 +50,9 @@ def choose_payable(charged: Charged, left: int, queries: int) -> NDArray[np.int6
 
 
 def share_right(predicted: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any]) -> float:
-    """How many answers are the label; None, an abstention, never is."""
+    """How many answers are the label, or all the labels; None, an abstention, never is."""
     right = [
-        answer is not None and bool(answer == label)
+        answer is not None and bool(np.all(answer == label))
         for answer, label in zip(predicted, labels, strict=True)
     ]
     return float(np.average(right, weights=weights))

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
+from sklearn.base import clone, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing, get_tags
@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from dppp.errors import InputError, RecordsError, message_of
 from dppp.hashing import hash_parts
 from dppp.learning.seeds import seed_every_part
+from dppp.learning.several_labels import train_on_labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,13 +111,22 @@ def train_shard(estimator: Any, shard: Shard) -> Any:
 
 
 def train_model(model: Any, rows: Any, labels: NDArray[Any], seed: int) -> Any:
-    """A model for these records: one class is always that class, and no records are no vote."""
+    """A model for these records: one class is always that class, and no records are no vote.
+
+    `labels` are classes, numbers, or an indicator matrix of several labels.
+    """
     if not len(labels):
         return NoVote()
-    if len(np.unique(labels)) < 2:
-        return DummyClassifier(strategy="most_frequent").fit(rows, labels)
+    if len(np.unique(labels, axis=0)) < 2:
+        lone = (
+            DummyRegressor() if is_regressor(model) else DummyClassifier(strategy="most_frequent")
+        )
+        return lone.fit(rows, labels)
     try:
-        return seed_every_part(model, seed).fit(rows, labels)
+        seeded = seed_every_part(model, seed)
+        return (
+            seeded.fit(rows, labels) if labels.ndim == 1 else train_on_labels(seeded, rows, labels)
+        )
     except Exception as error:
         said = message_of(error).partition("\n")[0]
         raise RecordsError(

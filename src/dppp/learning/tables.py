@@ -4,17 +4,18 @@ Used by the estimator. A DataFrame stays one, with its names and types of column
 an array of numbers, or a sparse matrix where the models take one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from dppp.learning.frames import Format, FrameFormat, format_of_array, is_frame, read_frame
-from dppp.learning.models import as_predict
 from dppp.learning.shards import NoVote
 from dppp.protocol.columns import Columns, is_plain
 from dppp.protocol.votes import Predict
@@ -32,29 +33,35 @@ class Table:
         """As the protocol has them."""
         return self.format.columns
 
-    def predict_by(self, model: object, classes: Sequence[object]) -> Predict:
-        """What asks a model that was trained on rows of this table."""
-        predict, restore = as_predict(model, classes), self.format.restore
+    def predict_by(self, predict: Predict) -> Predict:
+        """The same, of rows as they travel: `predict` asks a model that was trained on this."""
+        restore = self.format.restore
         return lambda inputs: predict(restore(inputs))
 
     def rows_in_clear(self, inputs: Any) -> Any:
         """Rows to ask about as models have them, for verdicts."""
         return self.format.in_clear(inputs)
 
-    def allowing_missing(self, models: Sequence[object], classes: Sequence[object]) -> "Table":
+    def allowing_missing(
+        self, models: Sequence[object], predict_of: Callable[[object], Predict]
+    ) -> "Table":
         """The same, where rows may lack anything, if all models take that.
 
         Numbers of which none was missing stay as they are: their encoding is the short one.
         """
-        if is_plain(self.columns) or not all(self._takes_blank(model, classes) for model in models):
+        if is_plain(self.columns):
+            return self
+        if not all(self._takes_blank(model, predict_of) for model in models):
             return self
         return replace(self, format=self.format.allow_missing())
 
-    def _takes_blank(self, model: object, classes: Sequence[object]) -> bool:
-        if isinstance(model, DummyClassifier | NoVote):  # takes anything, and says nothing of it
+    def _takes_blank(self, model: object, predict_of: Callable[[object], Predict]) -> bool:
+        if isinstance(
+            model, DummyClassifier | DummyRegressor | NoVote
+        ):  # takes anything, and says nothing of it
             return True
         try:
-            return len(as_predict(model, classes)(self.format.blank())) == 1
+            return len(predict_of(model)(self.format.blank())) == 1
         except Exception:  # noqa: BLE001 - a model may fail in any way; then it does not take it
             return False
 
@@ -66,13 +73,22 @@ def read_training(
     *,
     simple: bool,
     accept_sparse: bool,
+    is_numeric: bool = False,
 ) -> tuple[Table, Any]:
-    """The table and the labels, checked as scikit-learn checks them; `simple` as in frames.py."""
+    """The table and the labels, checked as scikit-learn checks them; `simple` as in frames.py.
+
+    Labels may be an indicator matrix, and are numbers where they must be (`is_numeric`).
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    is_wide = len(shape) == 2 and shape[1] > 1
+    is_matrix = is_wide and not is_numeric and type_of_target(y) == "multilabel-indicator"
     if is_frame(X):
         validate_data(estimator, X, skip_check_array=True)
         _require_rows(X)
-        labels = column_or_1d(y, warn=True)
+        labels = _indicator(y) if is_matrix else column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
+        if is_numeric:
+            labels = np.asarray(labels, dtype=np.float64)
         if labels.dtype == object and any(each is None for each in labels):
             raise ValueError("Input y contains None: a record without a label")
         check_consistent_length(X, labels)
@@ -85,7 +101,13 @@ def read_training(
         dtype=np.float64,
         accept_sparse="csr" if accept_sparse else False,
         ensure_all_finite="allow-nan",
+        multi_output=is_matrix,
+        y_numeric=is_numeric,
     )
+    if is_matrix:
+        labels = _indicator(labels)
+    elif is_numeric:
+        labels = np.asarray(labels, dtype=np.float64)
     return Table(rows=rows, format=format_of_array(rows)), labels
 
 
@@ -104,6 +126,10 @@ def read_rows(estimator: Any, X: Any, table: Table) -> Any:  # noqa: N803
         reset=False,
     )
     return table.format.to_inputs(rows)
+
+
+def _indicator(y: Any) -> NDArray[np.int64]:
+    return np.asarray(y.toarray() if hasattr(y, "toarray") else y, dtype=np.int64)
 
 
 def _require_rows(X: Any) -> None:  # noqa: N803

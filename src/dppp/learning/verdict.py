@@ -16,12 +16,13 @@ would tell something of them that no noise covers.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dppp.errors import InputError
+from dppp.learning.number_verdict import root_mean_square
 from dppp.learning.win_probability import chances_of_label
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.noise import Noise
@@ -43,9 +44,44 @@ _MOST_ROWS_NEEDED = 1_000_000
 """A gain that only more records than this would tell is none to speak of."""
 
 
+class Seen(Protocol):
+    """What teachers say of records that nobody trained on, whatever the question is.
+
+    A row's measure says how right an answer is, 1 for wholly right: for one of several classes the
+    chance to be right, for labels and numbers see label_verdict.py and number_verdict.py.
+    """
+
+    @property
+    def measure(self) -> str:
+        """What the measure is, in words."""
+
+    @property
+    def votes(self) -> NDArray[np.int64]:
+        """Counts by teacher, record and class, label or number, without noise."""
+
+    @property
+    def alone(self) -> Floats:
+        """The measure of each teacher's own model; NaN where that was trained on the record."""
+
+    def private(self, noise: Noise, times: float = 1.0) -> tuple[Floats, Floats]:
+        """By row, the mean of the measure over all noise and its variance.
+
+        With `times` as many teachers, who vote in the same proportions.
+        """
+
+    def local(self, noise: Noise) -> Floats:
+        """Of one teacher's votes, where it adds all the noise itself."""
+
+    def in_clear(self) -> Floats:
+        """Of the votes without noise."""
+
+    def without(self) -> tuple[str, Floats]:
+        """Of what somebody says who knows no more than the training labels, and its name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOut:
-    """What teachers say of records that nobody trained on, and what is true."""
+    """What teachers say of one of several classes, and what is true."""
 
     votes: NDArray[np.int64]
     """Counts by teacher, record and class: what a teacher's models say, without noise."""
@@ -79,6 +115,34 @@ class HeldOut:
         cast = self.votes.sum(axis=2).max(axis=1)
         return np.asarray(self.votes[cast == cast.max()])
 
+    @property
+    def measure(self) -> str:
+        """In words."""
+        return "right"
+
+    def private(self, noise: Noise, times: float = 1.0) -> tuple[Floats, Floats]:
+        """How likely each row is right."""
+        grown = np.rint(self.tally * times).astype(np.int64)
+        right = chances_of_label(grown, self.labels, noise)
+        return right, right * (1 - right)
+
+    def local(self, noise: Noise) -> Floats:
+        """The teacher asked is one of those with the most votes."""
+        by_teacher = [chances_of_label(votes, self.labels, noise) for votes in self.largest_voters]
+        return np.asarray(np.mean(by_teacher, axis=0))
+
+    def in_clear(self) -> Floats:
+        """How likely the votes are right without noise: equal counts share the chance."""
+        tally = self.tally
+        leads = tally == tally.max(axis=1, keepdims=True)
+        is_right = leads[np.arange(len(tally)), self.labels]
+        return np.asarray(is_right / leads.sum(axis=1))
+
+    def without(self) -> tuple[str, Floats]:
+        """The majority class of the training labels."""
+        name = "always saying the majority class"
+        return name, (self.labels == self.majority).astype(np.float64)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -92,6 +156,7 @@ class Comparison:
     error: float
     """One standard error of the gain, over samples of as many records."""
     rows: int
+    measure: str = "right"
 
     @property
     def is_better(self) -> bool:
@@ -124,7 +189,7 @@ class Comparison:
         if self.is_clear:
             verdict = "Worth it" if self.is_worth_it else "Not worth it"
             return (
-                f"{verdict} to {self.asker}: {points} points {way} right {beside}, "
+                f"{verdict} to {self.asker}: {points} points {way} {self.measure} {beside}, "
                 f"± {100 * _CLEAR * self.error:.1f}."
             )
         margin = (
@@ -132,7 +197,7 @@ class Comparison:
         )
         return (
             f"Cannot be told from {self.rows} records whether it is worth it to {self.asker}: on "
-            f"these {points} points {way} right {beside}, {margin}.{self._what_would_tell}"
+            f"these {points} points {way} {self.measure} {beside}, {margin}.{self._what_would_tell}"
         )
 
     @property
@@ -167,6 +232,14 @@ class Verdict:
     teacher: Comparison
     advice: "tuple[Advice, ...]" = ()
     """What would make it worth it, where it is not; empty until advice.py worked it out."""
+    measure: str = "right"
+    """What the accuracies are, in words: shares of rows that are right, or a measure of each row.
+
+    Where the question is a number they are parts of the squared error of always saying the mean
+    that is explained; `error_of` makes an error of them.
+    """
+    scale: float | None = None
+    """For a number: the mean squared error of always saying the mean."""
 
     @property
     def worth_it(self) -> bool:
@@ -177,6 +250,12 @@ class Verdict:
     def worth_it_to_a_teacher(self) -> bool:
         """Clearly better than a teacher's own model, on average over the teachers."""
         return self.teacher.is_worth_it
+
+    def error_of(self, accuracy: float) -> float:
+        """The root mean squared error that one of these accuracies means, for a number."""
+        if self.scale is None:
+            raise InputError("answers that are not numbers have no error", hint="see accuracy_*")
+        return root_mean_square(accuracy, self.scale)
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -202,19 +281,33 @@ class Verdict:
             "worth_it",
             "worth_it_to_a_teacher",
         )
+        found = {name: getattr(self, name) for name in names}
+        if self.scale is not None:
+            found = {**self._errors(), **{name: found[name] for name in names[8:]}}
+        elif self.measure != "right":
+            found["measure"] = self.measure
         return {
-            **{name: getattr(self, name) for name in names},
+            **found,
             "worth_it_is_clear": self.outsider.is_clear,
             "worth_it_to_a_teacher_is_clear": self.teacher.is_clear,
             "verdict": list(self.sentences),
             "advice": [each.to_json() for each in self.advice],
         }
 
+    def _errors(self) -> dict[str, float]:
+        """For a number: errors in its own unit, and R² beside always saying the mean."""
+        kinds = ("expected", "plurality", "majority", "local", "single", "single_worst")
+        return {
+            **{f"error_{kind}": self.error_of(getattr(self, f"accuracy_{kind}")) for kind in kinds},
+            "r2_expected": self.accuracy_expected,
+            "spread_noise": self.spread_noise,
+            "spread_rows": self.spread_rows,
+        }
 
-def judge(held_out: HeldOut, certificate: Certificate) -> Verdict:
+
+def judge(held_out: Seen, certificate: Certificate) -> Verdict:
     """The verdict for this certificate's noise: of all teachers' shares in a tally."""
-    noise = certificate.noise.of_teachers(certificate.trust.teachers)
-    right = chances_of_label(held_out.tally, held_out.labels, noise)
+    right, variances = held_out.private(certificate.noise.of_teachers(certificate.trust.teachers))
     local = locally_private(held_out, certificate.noise)
     alone = np.nanmean(held_out.alone, axis=1)
     queries = certificate.promise.queries
@@ -222,10 +315,10 @@ def judge(held_out: HeldOut, certificate: Certificate) -> Verdict:
         rows=len(right),
         queries=queries,
         accuracy_expected=float(right.mean()),
-        spread_noise=math.sqrt(float(np.mean(right * (1 - right))) / queries),
+        spread_noise=math.sqrt(float(np.mean(variances)) / queries),
         spread_rows=_standard_error(right),
         accuracy_plurality=float(plurality(held_out).mean()),
-        accuracy_majority=float(np.mean(held_out.labels == held_out.majority)),
+        accuracy_majority=float(held_out.without()[1].mean()),
         accuracy_local=float(local.mean()),
         accuracy_single=float(alone.mean()),
         accuracy_single_worst=float(alone.min()),
@@ -233,39 +326,34 @@ def judge(held_out: HeldOut, certificate: Certificate) -> Verdict:
         teachers_better_off=int(np.sum(alone < right.mean())),
         outsider=compare(OUTSIDER, held_out, right, local),
         teacher=compare(TEACHER, held_out, right, local),
+        measure=held_out.measure,
     )
 
 
-def compare(asker: str, held_out: HeldOut, right: Floats, local: Floats) -> Comparison:
-    """How likely the private answers are right beside the best that this asker has without them."""
+def compare(asker: str, held_out: Seen, right: Floats, local: Floats) -> Comparison:
+    """How right the private answers are beside the best that this asker has without them."""
     if asker == TEACHER:
-        return _compare(asker, right, {"its own model": np.nanmean(held_out.alone, axis=0)})
-    majority = (held_out.labels == held_out.majority).astype(np.float64)
-    others = {"always saying the majority class": majority, "one teacher's noisy votes": local}
-    return _compare(asker, right, others)
+        others = {"its own model": np.nanmean(held_out.alone, axis=0)}
+    else:
+        name, without = held_out.without()
+        others = {name: without, "one teacher's noisy votes": local}
+    return _compare(asker, held_out.measure, right, others)
 
 
-def locally_private(held_out: HeldOut, noise: Noise) -> Floats:
-    """How likely one teacher alone is right where it adds all the noise of the promise itself.
+def locally_private(held_out: Seen, noise: Noise) -> Floats:
+    """How right one teacher alone is where it adds all the noise of the promise itself.
 
-    `noise` is the sum of the honest shares, which is what the promise needs. The teacher asked is
-    one of those with the most votes.
+    `noise` is the sum of the honest shares, which is what the promise needs.
     """
-    by_teacher = [
-        chances_of_label(votes, held_out.labels, noise) for votes in held_out.largest_voters
-    ]
-    return np.asarray(np.mean(by_teacher, axis=0))
+    return held_out.local(noise)
 
 
-def plurality(held_out: HeldOut) -> Floats:
-    """How likely the votes are right without noise: equal counts share the chance."""
-    tally = held_out.tally
-    leads = tally == tally.max(axis=1, keepdims=True)
-    is_right = leads[np.arange(len(tally)), held_out.labels]
-    return np.asarray(is_right / leads.sum(axis=1))
+def plurality(held_out: Seen) -> Floats:
+    """How right the votes are without noise."""
+    return held_out.in_clear()
 
 
-def _compare(asker: str, right: Floats, others: dict[str, Floats]) -> Comparison:
+def _compare(asker: str, measure: str, right: Floats, others: dict[str, Floats]) -> Comparison:
     """Against the best of the others; differences are taken record by record."""
     against = max(others, key=lambda name: others[name].mean())
     gains = right - others[against]
@@ -276,6 +364,7 @@ def _compare(asker: str, right: Floats, others: dict[str, Floats]) -> Comparison
         gain=float(gains.mean()),
         error=_standard_error(gains),
         rows=len(gains),
+        measure=measure,
     )
 
 

@@ -31,6 +31,7 @@ from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.cryptosystem import Asked
 from dppp.protocol.events import Abort, Aborted, Event, Output, Redone, Released, TeacherBlamed
 from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import ballots_offset
 from dppp.protocol.signing import Signer, sign, signer_of
@@ -82,6 +83,7 @@ def set_up(
     *,
     name: str = "fruit",
     epoch_seconds: int = 86_400,
+    question: Question = CHOICE,
 ) -> Setting:
     source = seeded("masks", "signing keys")
     *signing_keys, aggregator_key = (
@@ -97,11 +99,14 @@ def set_up(
         dropouts=dropouts,
         queries=QUERIES,
         classes=len(CLASSES),
+        levels=question.levels or None,
+        max_labels=question.most_labels or None,
     )
     task = agree(
         name=name,
         data_id="data",
-        class_names=CLASSES,
+        class_names=("weight in grams",) if question.kind == "number" else CLASSES,
+        question=question,
         features=["weight"],
         teachers=teacher_entries(signing_keys, row_keys),
         aggregator_key=_public_half(aggregator_key),

@@ -19,9 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from dppp.learning.asked import Asked
 from dppp.learning.clear_votes import look
 from dppp.learning.estimator import PrivateVotingClassifier
-from dppp.learning.models import as_predict
 from dppp.learning.verdict import Verdict, judge
 
 PAYMENTS, HELD_OUT = 25_000, 1_000
@@ -136,14 +136,14 @@ def _judge(
     private: PrivateVotingClassifier, voters: Sequence[Sequence[Any]], payments: Payments
 ) -> Verdict:
     """From all payments that were held out, averaged over the noise: only a demo may look."""
-    names = list(private.classes_)
+    asked = Asked(names=tuple(private.classes_))
     truth = np.searchsorted(private.classes_, payments.labels).astype(np.int64)
     held_out = look(
-        [[as_predict(model, names) for model in models] for models in voters],
-        [as_predict(model, names) for model in private.teachers_],
+        [[asked.predict_of(model) for model in models] for models in voters],
+        [asked.predict_of(model) for model in private.teachers_],
         payments.rows[:HELD_OUT],
         truth[:HELD_OUT],
-        majority=int(np.bincount(truth[HELD_OUT:]).argmax()),
-        classes=len(names),
+        asked=asked,
+        usual=asked.usual_of(truth[HELD_OUT:]),
     )
     return judge(held_out, private.certificate_)

@@ -1,0 +1,1 @@
+"""Several labels and numbers against ε, beside what one has without the federation."""
