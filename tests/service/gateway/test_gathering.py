@@ -1,7 +1,9 @@
 """Single queries of several queriers in one batch, from the gateway's doors to each one's label."""
 
+import asyncio
 import base64
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -19,12 +21,16 @@ from tests.service.gateway.test_jobs import Failing
 from dppp.federation import Parties
 from dppp.protocol.batch_store import BatchStore, Kind, MemoryBatchStore
 from dppp.protocol.inputs import encode_rows
-from dppp.protocol.messages import SealedQueries
+from dppp.protocol.messages import BatchId, BatchRequest, SealedQueries
 from dppp.protocol.receipt import verify_receipt
 from dppp.protocol.rows import make_row_secret, row_key_of, seal_rows
 from dppp.protocol.wire import encode
+from dppp.service.gateway import gathering
 from dppp.service.gateway.embedded import embed_gateway
+from dppp.service.gateway.gathering import Gatherer
+from dppp.service.gateway.places import Places
 from dppp.service.gateway.queriers import Querier, make_token
+from dppp.service.querier.connection import GatewayConnection
 from dppp.service.stores.sqlite.batches import SqliteBatchStore
 
 SECONDS = 1.0
@@ -215,3 +221,38 @@ def test_after_a_restart_each_still_has_its_own_label_of_the_shared_batch(tmp_pa
             found = shared.post(name, single(label), "again").json()
             assert (found["stage"], found["charged"]) == ("released", 0)
     store.close()
+
+
+def test_who_asks_by_the_program_can_refuse_to_share() -> None:
+    parties = certain()
+    with gateway(parties) as shared, ThreadPoolExecutor(2) as threads:
+
+        def ask(name: str, label: int) -> str:
+            own = sealed(parties, label)
+            address, token = str(shared.clients[name].base_url), TOKENS[name][0]
+            with GatewayConnection(address, token) as connection:
+                job = connection.submit(own.query_ids, own, key="alone", share=False)
+                connection.wait(job, lambda _: None)
+            return job
+
+        jobs = list(threads.map(ask, NAMES[:2], (0, 1)))
+        assert len(set(jobs)) == len(shared.store.having(Kind.REQUEST)) == 2
+        assert shared.store.having(Kind.PLACE) == ()
+
+
+@pytest.mark.attack
+def test_a_batch_that_never_ends_holds_nobody_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_LONGEST_WAIT_SECONDS", 0.05)
+    parties = certain()
+    sent: list[BatchId] = []
+
+    async def dispatch(request: BatchRequest) -> None:
+        sent.append(request.batch_id)  # and nobody ever ends it
+
+    async def story() -> None:
+        gatherer = Gatherer(Places(MemoryBatchStore(), time.time), dispatch, seconds=0.01)
+        for label in (0, 1):
+            await gatherer.send(BatchRequest(deadline=2**40, queries=sealed(parties, label)))
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert len(sent) == 2
