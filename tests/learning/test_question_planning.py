@@ -19,7 +19,7 @@ def test_the_rule_for_votes_keeps_the_standard_error_it_promises() -> None:
         ((_, wanted),) = first.votes_wanted
         tried = (wanted,) if wanted == 1 else (wanted - 1, wanted)
         found = plan_question(NUMBER, teachers=12, votes=tried, epsilons=(epsilon,), queries=5)
-        parts = [each.part_of_range for each in found.outlooks]
+        parts = [each.part_of_range or 0.0 for each in found.outlooks]
         assert parts[-1] <= STANDARD_ERROR
         assert all(part > STANDARD_ERROR for part in parts[:-1])
         assert found.outlooks[0].standard_error == pytest.approx(40 * parts[0])

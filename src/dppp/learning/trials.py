@@ -54,7 +54,7 @@ def compare_trial(
 def name_answers(kind: str, private: NDArray[Any], names: Sequence[str]) -> list[str]:
     """Answers as a file has them; labels by their names, with semicolons between them."""
     if kind == "labels":
-        return [";".join(names[place] for place in np.flatnonzero(row)) for row in private]
+        return [";".join(names[place] for place in np.flatnonzero(row).tolist()) for row in private]
     return [str(each) for each in private.tolist()]
 
 
