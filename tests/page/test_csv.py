@@ -8,11 +8,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Error, Page
 
+from dppp.cli.query import join_labels
+
 SPLIT = """async (text) => {
   const { splitCsv } = await import("/page/csv.js");
   return splitCsv(text).map(({ cells }) => cells);
 }"""
-COLUMN = """async (values) => (await import("/page/csv.js")).columnCsv("label", values)"""
+COLUMN = """async (values) => {
+  const { csvText } = await import("/page/csv.js");
+  return csvText(["label", ...values].map((value) => [value]));
+}"""
+LABELS = """async (labels) => {
+  const { answersCsv } = await import("/page/answers_file.js");
+  return answersCsv("labels", [{ labels }]);
+}"""
 READ = """async ([text, columns]) => {
   const { readRows } = await import("/page/csv.js");
   const plain = { kind: "number", values: [], may_be_missing: false };
@@ -107,3 +116,9 @@ def test_a_cell_that_is_not_of_its_column_is_named(
 ) -> None:
     with pytest.raises(Error, match=fault):
         digits_page.evaluate(READ, [text, TYPED])
+
+
+def test_several_labels_stand_in_a_cell_as_dppp_query_writes_them(digits_page: Page) -> None:
+    for names in (["a", "b"], ["a;b", "c"], ['say "hi"', "c"], [" a", "b,c"], []):
+        (_, *found) = csv.reader(io.StringIO(digits_page.evaluate(LABELS, names)))
+        assert found == [[join_labels(names, names)]]

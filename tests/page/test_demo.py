@@ -19,6 +19,9 @@ def test_a_person_draws_digits_looks_at_the_budget_and_plans(browser: Browser) -
         complaints.watch(page)
         page.goto(demo.url)
         expect(page.locator("#teachers li")).to_have_count(25)
+        expect(page.locator("#welcome")).to_be_visible()
+        keep_screenshot(page, "readme-welcome")
+        page.click("#welcome-close")
         before = left(page)
         labels = []
         for digit in DRAWN:

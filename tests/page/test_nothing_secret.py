@@ -40,6 +40,7 @@ WORDS_OF_AN_EVENT = {
         "queries",
         "done",
         "flagged",
+        "size_bytes",
         "of",
         "teacher",
         "reason",

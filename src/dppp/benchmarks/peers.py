@@ -19,7 +19,10 @@ from dppp.benchmarks.workload import Workload
 PEERS = {
     "damgard-jurik==0.0.3": "threshold; its public key contains the secret p′q′",
     "phe==1.5.0": "no threshold: whoever holds the key reads every ballot",
+    "tenseal==0.3.18": "BFV; no threshold: whoever holds the key reads every ballot",
 }
+_ONE_ENTRY = "1 class of 1 label with every party's work, times the classes"
+_WHOLE_BATCH = "the whole batch; one teacher's encryption counted for each"
 _TIMEOUT_SECONDS = 900
 
 
@@ -38,23 +41,26 @@ def _measure(
         "teachers": workload.teachers,
         "threshold": workload.threshold,
         "modulus_bits": workload.modulus_bits,
+        "labels": workload.labels,
+        "classes": workload.classes,
         "primes": [str(prime) for prime in primes],
         "entries": workload.draw_entries(1)[:, 0].tolist(),
     }
     try:
-        seconds = _run_in_own_environment(peer, json.dumps(request))
+        answer = _run_in_own_environment(peer, json.dumps(request))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return {"skipped": f"could not be installed or run here ({type(error).__name__})"}
-    milliseconds = 1e3 * seconds * workload.classes
+    milliseconds = 1e3 * answer["seconds_per_label"]
     return {
         "cpu_ms_per_label": milliseconds,
         "ratio": milliseconds / ours_ms,
-        "measured": "1 class of 1 label with every party's work, times the classes",
+        "bytes_sent_per_label": answer["bytes_sent_per_label"],
+        "measured": _WHOLE_BATCH if peer.startswith("tenseal") else _ONE_ENTRY,
         "note": PEERS[peer],
     }
 
 
-def _run_in_own_environment(peer: str, request: str) -> float:
+def _run_in_own_environment(peer: str, request: str) -> dict[str, float]:
     script = Path(__file__).with_name("peer_script.py")
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
@@ -70,6 +76,6 @@ def _run_in_own_environment(peer: str, request: str) -> float:
             timeout=_TIMEOUT_SECONDS,
         )
     answer = json.loads(done.stdout)
-    if not answer["sum_is_right"]:
+    if not answer.pop("sum_is_right"):
         raise ValueError("the peer's sum is wrong")
-    return float(answer["seconds"])
+    return {name: float(value) for name, value in answer.items()}

@@ -233,7 +233,7 @@ def _show_peers(console: Console, peers: object) -> None:
         if "skipped" in figures:
             console.print(f"{'skipped':>14}  {peer}: {figures['skipped']}")
         else:
-            console.print(f"{figures['ratio']:>14,.0f}  times ours: {peer}, {figures['note']}")
+            console.print(f"{figures['ratio']:>14,.3g}  times ours: {peer}, {figures['note']}")
 
 
 def _show_rows(console: Console, steps: object) -> None:

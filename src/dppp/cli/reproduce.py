@@ -1,9 +1,10 @@
-"""`dppp reproduce`: the paper's figures, tables and claims, from trained teachers to one report.
+"""`dppp reproduce`: the paper's figures, tables and claims, and what others published, checked.
 
 The heavy imports are inside the commands, so that `dppp --help` answers at once.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,32 @@ SEED = 1
 TEACHERS = (20, 100, 250)
 MODULUS_BITS = (1024, 2048)
 SPLITS = 5
+
+PATE_COLUMNS = (
+    "dataset",
+    "teachers",
+    "asked",
+    "σ",
+    "δ",
+    "ε published",
+    "ε, all counts",
+    "ε, selection",
+    "ε, selection and answers",
+    "answers at ε published",
+    "σ at ε published",
+)
+DRAFT_COLUMNS = (
+    "ε",
+    "δ",
+    "counts",
+    "s",
+    "N by (7)",
+    "its δ",
+    "N enough",
+    "ratio",
+    "N by the quadratic",
+    "its δ",
+)
 
 DatasetOption = Annotated[str, typer.Option(help=f"One of {', '.join(DATASETS)}.")]
 OutOption = Annotated[Path, typer.Option(help="The folder for CSV, PNG and HTML.")]
@@ -244,6 +271,82 @@ def questions(
     with counted_progress("questions") as report:
         made = reproduce_questions(out, seed=seed, quick=quick, report=report)
     _finish(made.to_json(), [made], as_json)
+
+
+@app.command("pate")
+def pate(*, as_json: JsonOption = False) -> None:
+    """What PATE's published answers cost if nobody is trusted with the votes."""
+    from dppp.experiments.published.pate import price_of_trust  # noqa: PLC0415
+
+    rows = price_of_trust()
+
+    def show(console: Console) -> None:
+        table = Table(*PATE_COLUMNS, box=None)
+        for row in rows:
+            table.add_row(
+                row.dataset,
+                f"{row.teachers}",
+                f"{row.asked}",
+                f"{row.answer_sigma:g}",
+                f"{row.delta:g}",
+                _two_digits(row.published_epsilon),
+                f"{row.all_counts_epsilon:.2f}",
+                f"{row.selection_epsilon:.2f}",
+                f"{row.selection_and_all_answers_epsilon:.2f}",
+                _whole(row.answers_at_published_epsilon),
+                _whole(row.sigma_at_published_epsilon),
+            )
+        console.print(table)
+
+    emit({"settings": [asdict(row) for row in rows]}, as_json=as_json, show=show)
+
+
+@app.command("binomial-draft")
+def binomial_draft(*, as_json: JsonOption = False) -> None:
+    """Whether the expired Internet-Draft on binomial noise keeps what it promises."""
+    from dppp.experiments.published.binomial_draft import check_draft  # noqa: PLC0415
+
+    rows = check_draft()
+
+    def show(console: Console) -> None:
+        table = Table(*DRAFT_COLUMNS, box=None)
+        for row in rows:
+            printed = "no root" if row.printed_tosses is None else f"{row.printed_tosses:,}"
+            table.add_row(
+                f"{row.epsilon:g}",
+                f"{row.delta:.2g}",
+                f"{row.dimension}",
+                f"{1 / row.steps:g}",
+                f"{row.formula_tosses:,}",
+                _small(row.formula_delta),
+                f"{row.least_tosses:,}",
+                f"{row.formula_tosses / row.least_tosses:.1f}",
+                printed,
+                "" if row.printed_delta is None else _small(row.printed_delta),
+            )
+        console.print(table)
+
+    result = [
+        {
+            **asdict(row),
+            "is_formula_certified": row.is_formula_certified,
+            "is_printed_refuted": row.is_printed_refuted,
+        }
+        for row in rows
+    ]
+    emit({"promises": result}, as_json=as_json, show=show)
+
+
+def _two_digits(value: float | None) -> str:
+    return "not found" if value is None else f"{value:.2f}"
+
+
+def _whole(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def _small(delta: float) -> str:
+    return "below 1e-15" if delta < 1e-15 else f"{delta:.1e}"
 
 
 @app.command("all")

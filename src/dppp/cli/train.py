@@ -9,10 +9,17 @@ import typer
 from rich.console import Console
 
 from dppp.cli.optional_packages import require_scikit_learn, require_service
-from dppp.cli.options import ColludersOption, DropoutsOption, JsonOption, read_votes
+from dppp.cli.options import (
+    ColludersOption,
+    DropoutsOption,
+    JsonOption,
+    read_votes,
+    split_names,
+)
 from dppp.cli.output_files import require_folder_above
 from dppp.cli.terminal import counted_progress, emit, say, say_notes
 from dppp.errors import InputError
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.units import UNITS, describe_unit
 
 if TYPE_CHECKING:
@@ -33,7 +40,13 @@ class _Wanted:
 def train(
     *,
     data: Annotated[Path, typer.Option(help="The teacher's records: a table with a header.")],
-    label: Annotated[str, typer.Option(help="The column to predict.")],
+    label: Annotated[
+        str,
+        typer.Option(
+            help="The column to predict: classes, or the number that the task asks for. Where it "
+            "asks for labels, their columns of 0 and 1: a,b,c."
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="A new folder for the models. (default: that of [model] in --config)"),
@@ -83,9 +96,11 @@ def train(
     seat, folder = _seat(config, out)
     require_folder_above(folder)
     require_new(folder)
+    question = CHOICE if seat is None else seat[0].question
     records = read_records(
         data,
-        label,
+        label if seat is None else _label_columns(label, seat[0]),
+        is_number=question.kind == "number",
         person=person,
         identifier=identifier,
         columns=None if seat is None else seat[0].columns,
@@ -108,7 +123,7 @@ def train(
         records = _as_task_asks(records, seat[0])
         wanted = _of_task(*seat, votes=votes, unit=unit)
     key_file = shard_key or folder.parent / SHARD_KEY
-    trained = _train(records, wanted, key_file, jobs)
+    trained = _train(records, wanted, key_file, question, jobs)
     manifest = save_folder(folder, trained)
     has_names = person is not None or identifier is not None
     result = {
@@ -127,19 +142,35 @@ def train(
     )
 
 
-def _train(records: "Records", wanted: _Wanted, key_file: Path, jobs: int) -> "TrainedModels":
+def _label_columns(label: str, task: "Task") -> str | tuple[str, ...]:
+    """Where the task asks for labels, their columns are named as they are, in the task's order."""
+    if task.question.kind != "labels":
+        return label
+    given = split_names(label)
+    if set(given) != set(task.class_names):
+        raise InputError(
+            f"the task asks for the labels {', '.join(task.class_names)}, not for {label}",
+            hint="give --label with the names of these columns, between commas",
+        )
+    return task.class_names
+
+
+def _train(
+    records: "Records", wanted: _Wanted, key_file: Path, question: Question, jobs: int
+) -> "TrainedModels":
     """The models, with a bar where somebody watches."""
-    from dppp.learning.examples.local_models import table_model  # noqa: PLC0415
+    from dppp.learning.default_model import default_model_for  # noqa: PLC0415
     from dppp.learning.training import train_models  # noqa: PLC0415
     from dppp.service.teacher.models.shard_key import read_or_make_shard_key  # noqa: PLC0415
 
     with counted_progress("training models") as report:
         return train_models(
             records,
-            table_model(records.rows),
+            default_model_for(question.kind, records.rows),
             votes=wanted.votes,
             unit=wanted.unit,
             key=read_or_make_shard_key(key_file),
+            question=question.kind,
             jobs=jobs,
             report=report,
         )
@@ -237,7 +268,8 @@ def _of_task(task: "Task", index: int, *, votes: str | None, unit: str | None) -
 def _as_task_asks(records: "Records", task: "Task") -> "Records":
     from dppp.learning.training import require_classes, take_columns  # noqa: PLC0415
 
-    require_classes(records, task.class_names)
+    if task.question.kind == "choice":
+        require_classes(records, task.class_names)
     return take_columns(records, task.features)
 
 

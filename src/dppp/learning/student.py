@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +30,7 @@ from dppp.learning.label_spreading import (
     neighbour_graph,
     spread_labels,
 )
+from dppp.learning.public_features import PublicFeatures
 from dppp.learning.seeds import seed_every_part
 from dppp.whole_numbers import require_whole
 
@@ -80,12 +83,16 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     teachers : who is asked, once, in `fit`, and never by `predict`: a fitted
         `PrivateVotingClassifier`; a `Federation`; or any function from records to labels (None for
-        an abstention) or to noisy counts, such as the method `predict_counts` of the former: they
-        are released anyway, and carry more than the label where noise is large.
+        an abstention) or to noisy counts. The first two give their noisy counts, which are released
+        anyway, and carry more than the label where noise is large.
     labels : how many records to ask about; each is charged as one query.
     classes : the classes, in the order of counts. By default as the teachers name them; a function
         cannot, so with one they must be given.
-    estimator : what learns from the spread labels; the five nearest neighbours when None.
+    estimator : what learns from the spread labels; it gets the records as they are. When None, an
+        SVM on the features.
+    features : how records are compared. "learned" (the default) learns it from the public pool
+        without labels (`public_features.py`); "given" takes the columns as they are; or any
+        transformer of scikit-learn, which a clone of is fitted on the pool.
     spreading : how the answers travel through the pool.
     random_state : governs the choice of records, and what the estimator draws. With a fixed one a
         second `fit` asks about the same records, which is free; otherwise it asks about others, and
@@ -96,6 +103,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     asked_, answered_ : rows of the pool that were asked about, and those without abstention.
     private_labels_ : what the teachers said of `answered_`.
     spread_ : a class number and a confidence for every record of the pool.
+    features_ : the fitted transformer; None with "given", or where `fit` got `graph_features`.
     estimator_ : the student itself.
 
     A clone has the same teachers, not a copy: they are not unfitted, and there is only one budget.
@@ -120,6 +128,7 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: int = 100,
         classes: Sequence[object] | None = None,
         estimator: Any = None,
+        features: Any = "learned",
         spreading: Spreading | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -127,18 +136,20 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.labels = labels
         self.classes = classes
         self.estimator = estimator
+        self.features = features
         self.spreading = spreading
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: None = None, *, graph_features: ArrayLike | None = None) -> Self:  # noqa: N803
         """Choose, ask, spread, learn. X is the public pool; labels are never taken from outside.
 
-        Records are compared and chosen by `graph_features`, if given, and else by X.
+        Records are compared and chosen by `graph_features`, if given, and else by `features`.
         """
         if y is not None:
             raise InputError("a student takes no labels from outside", hint="leave y out")
         pool: NDArray[Any] = validate_data(self, X)
-        features = pool if graph_features is None else np.asarray(graph_features, dtype=np.float64)
+        self.features_ = None if graph_features is not None else self._fit_features(pool)
+        features = self._features_of(pool, graph_features)
         if len(features) != len(pool):
             raise InputError(
                 f"{len(features)} rows of graph_features for {len(pool)} records",
@@ -154,14 +165,14 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.asked_ = choose_records(
             features, require_whole("labels", self.labels), seed=self.random_state
         )
-        answers = self._ask(pool[self.asked_])
+        answers, said = self._ask(pool[self.asked_])
         answered, evidence = evidence_from_answers(answers, self.classes_, len(self.asked_))
         if not answered.any():
             raise InputError(
                 "every answer was an abstention", hint="ask for fewer labels or more budget"
             )
         self.answered_ = self.asked_[answered]
-        self.private_labels_ = self.classes_[evidence.argmax(axis=1)]
+        self.private_labels_ = self.classes_[evidence.argmax(axis=1)] if said is None else said
         self._spread(features, evidence)
         self._teach(pool)
         return self
@@ -184,6 +195,33 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cloned.teachers = self.teachers
         return cloned
 
+    def _fit_features(self, pool: NDArray[Any]) -> Any:
+        """Before anything is asked: a transformer that cannot read the pool must not cost a label.
+
+        Labels have no part in it.
+        """
+        if isinstance(self.features, str):
+            if self.features not in {"learned", "given"}:
+                raise InputError(
+                    f"unknown features {self.features!r}",
+                    hint='use "learned", "given" or a transformer of scikit-learn',
+                )
+            if self.features == "given":
+                return None
+            return PublicFeatures(random_state=self.random_state).fit(pool)
+        if not hasattr(self.features, "transform"):
+            raise InputError(
+                f"features must be a word or a transformer, got {self.features!r}",
+                hint='use "learned", "given" or a transformer of scikit-learn',
+            )
+        return clone(self.features).fit(pool)
+
+    def _features_of(self, pool: NDArray[Any], graph_features: ArrayLike | None) -> Floats:
+        if graph_features is not None:
+            return np.asarray(graph_features, dtype=np.float64)
+        found = pool if self.features_ is None else self.features_.transform(pool)
+        return np.asarray(found, dtype=np.float64)
+
     def _classes(self) -> NDArray[Any]:
         if isinstance(self.teachers, Federation):
             names = self.teachers.task.class_names
@@ -200,14 +238,26 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self.teachers)
         return np.asarray(self.teachers.classes_)
 
-    def _ask(self, records: NDArray[Any]) -> Answers:
-        """The only way to the teachers; a refusal of theirs goes through to the caller."""
+    def _ask(self, records: NDArray[Any]) -> tuple[Answers, NDArray[Any] | None]:
+        """The only way to the teachers; a refusal of theirs goes through to the caller.
+
+        With counts comes what was released as the label: of equal counts, lots choose one.
+        """
         if isinstance(self.teachers, Federation):
-            chosen = [answer.label for answer in self.teachers.ask(records).answers]
-            return [None if each is None else self.classes_[each] for each in chosen]
+            given = self.teachers.ask(records).answers
+            positions = [each.label for each in given if each.label is not None]
+            if len(positions) == len(given):
+                return np.array([each.counts for each in given]), self.classes_[positions]
+            labels = [None if each.label is None else self.classes_[each.label] for each in given]
+            return labels, None
+        # Where teachers abstain, unsure answers are to be skipped, and counts do not say which.
+        can_abstain = getattr(self.teachers, "abstain_below", None) is not None
+        if hasattr(self.teachers, "predict_counts") and not can_abstain:
+            counts: Answers = self.teachers.predict_counts(records)
+            return counts, np.asarray(self.teachers.predict(records))  # remembered, so free
         ask = self.teachers.predict if hasattr(self.teachers, "predict") else self.teachers
         answers: Answers = ask(records)
-        return answers
+        return answers, None
 
     def _spread(self, features: NDArray[Any], evidence: Floats) -> None:
         spreading = self.spreading or Spreading()
@@ -222,10 +272,16 @@ class StudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         reached = self.spread_.confidence > 0
         labels = self.classes_[self.spread_.labels[reached]]
-        estimator = KNeighborsClassifier(5) if self.estimator is None else clone(self.estimator)
+        estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)
         if len(np.unique(labels)) < 2:
             estimator = DummyClassifier(strategy="most_frequent")
         if self.random_state is not None:
             random = check_random_state(self.random_state)
             seed_every_part(estimator, int(random.randint(2**31 - 1)))
         self.estimator_ = estimator.fit(pool[reached], labels)
+
+    def _default_estimator(self) -> Any:
+        """An SVM on the features; they are fitted on the whole pool, so here they are frozen."""
+        if self.features_ is None:
+            return SVC()
+        return Pipeline([("features", FrozenEstimator(self.features_)), ("model", SVC())])

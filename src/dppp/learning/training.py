@@ -29,7 +29,9 @@ class TrainedModels:
     sizes: tuple[int, ...]
     unit: str
     classes: tuple[str, ...]
+    """What the models know: classes, labels, or the name of the number."""
     columns: tuple[str, ...]
+    question: str = "choice"
 
     @property
     def is_thin(self) -> bool:
@@ -45,10 +47,13 @@ def train_models(
     votes: int,
     unit: str,
     key: bytes,
+    question: str = "choice",
     jobs: int | None = None,
     report: Report = lambda *_: None,
 ) -> TrainedModels:
     """Deal the records to `votes` shards and train an unfitted copy of the estimator on each.
+
+    `question` is the kind: what the labels of the records are.
 
     Records go by person where the table says whom they are about, else by their identifiers where
     it has some, else by their places in it.
@@ -56,6 +61,8 @@ def train_models(
     require_unfitted(estimator)
     shards = deal_records(records, votes=votes, unit=unit, key=key)
     work = (delayed(train_shard)(estimator, shard) for shard in shards)
+    is_choice = question == "choice"
+    known = {str(label) for label in records.labels} if is_choice else ()
     models = []
     report(0, votes)
     for model in Parallel(n_jobs=jobs, return_as="generator")(work):
@@ -65,8 +72,9 @@ def train_models(
         models=tuple(models),
         sizes=tuple(len(shard) for shard in shards),
         unit=unit,
-        classes=tuple(sorted({str(label) for label in records.labels})),
+        classes=tuple(sorted(known)) if is_choice else records.label_names,
         columns=records.features,
+        question=question,
     )
 
 

@@ -74,12 +74,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BallotCounted:
-    """A teacher's ballot is good; it is number `count`."""
+    """A teacher's ballot is good; it is number `count`, and has this size, sealed and signed."""
 
     stage: ClassVar[Stage] = Stage.BALLOTS
     batch: BatchId
     teacher: int
     count: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

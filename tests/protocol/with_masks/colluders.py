@@ -25,6 +25,7 @@ from dppp.protocol.cryptosystem import AboutList, Asked
 from dppp.protocol.messages import Endorsement
 from dppp.protocol.signing import Signer, sign
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.with_masks.deliveries import delivery_of
 from dppp.protocol.with_masks.keys import RosterKeys
 from dppp.protocol.with_masks.messages import (
     Complaint,
@@ -192,6 +193,8 @@ def objecting_to(
             batch_id=about.batch_id,
             attempt=about.attempt,
             teacher=own,
+            list_hash=about.list_hash,
+            delivery=delivery_of(about),
             purpose=purpose,
             dealers=(dealer,),
         )

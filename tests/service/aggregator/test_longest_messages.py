@@ -14,6 +14,7 @@ from dppp.protocol.messages import MOST_INDEX, MOST_QUERIES, BatchId, Endorsemen
 from dppp.protocol.task import Task, TeacherEntry, agree
 from dppp.protocol.wire import Message, encode
 from dppp.protocol.with_masks.messages import (
+    DELIVERY_BYTES,
     MAC_BYTES,
     DeliveredList,
     MaskedBallot,
@@ -74,9 +75,19 @@ def longest_answers(task: Task, queries: int) -> dict[str, Message]:
             secret_seals=bytes(count * (secret + TAG_BYTES)),
             seed_seals=bytes(count * (seed + TAG_BYTES)),
         ),
-        Endorsement(statement=statement, teacher=LAST, content=bytes(secret + MAC_BYTES * count)),
+        Endorsement(
+            statement=statement,
+            teacher=LAST,
+            content=bytes(secret + MAC_BYTES * count + DELIVERY_BYTES),
+        ),
         SeedRows(**about, list_hash=LIST, rows=bytes(count * seed)),
-        Objection(**about, purpose=2, dealers=tuple(everybody)),
+        Objection(
+            **about,
+            list_hash=LIST,
+            delivery=bytes(DELIVERY_BYTES),
+            purpose=2,
+            dealers=tuple(everybody),
+        ),
         ShownRows(
             **about,
             purpose=1,

@@ -4,7 +4,7 @@ Run by the aggregator. Each ballot is checked when it comes; those that are ther
 list. Each teacher is sent digests of all headers, and the rows that are sealed to it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,8 +51,7 @@ class ClosedList:
 
     def deliver(self, teacher: int, signer: Signer) -> bytes:
         """The list as one teacher gets it: digests of headers, and the rows sealed to it."""
-        place, members = self.members.index(teacher), len(self.members)
-        listed = self.ballots.values()
+        secret_seals, seed_seals = seals_to(teacher, self.members, self.ballots.values())
         unsigned = DeliveredList(
             task_id=self.run.task.task_id,
             batch_id=self.run.batch_id,
@@ -61,8 +60,8 @@ class ClosedList:
             recipient=teacher,
             participants=self.participants,
             header_digests=self.header_digests,
-            secret_seals=_seals_at(place, members, [each.secret_seals for each in listed]),
-            seed_seals=_seals_at(place, members, [each.seed_seals for each in listed]),
+            secret_seals=secret_seals,
+            seed_seals=seed_seals,
         )
         return encode(sign(unsigned, signer))
 
@@ -126,6 +125,17 @@ class Ballots:
             return [self.taken[each] for each in here]
         members = len(self.members)
         return [read_masked_ballot(self._run, each, members=members) for each in ballots]
+
+
+def seals_to(
+    teacher: int, members: Sequence[int], listed: Collection[MaskedBallot]
+) -> tuple[bytes, bytes]:
+    """The seals to one teacher as the dealers of these ballots signed them, of both kinds."""
+    place, count = members.index(teacher), len(members)
+    return (
+        _seals_at(place, count, [each.secret_seals for each in listed]),
+        _seals_at(place, count, [each.seed_seals for each in listed]),
+    )
 
 
 def _seals_at(place: int, members: int, of_dealers: Sequence[bytes]) -> bytes:

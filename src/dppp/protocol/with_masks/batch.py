@@ -315,7 +315,9 @@ class MaskBatch(Batch):
         if not at.collected.take(ballot, data):
             return
         count = len(at.ballots)
-        self._news.append(BallotCounted(batch=self.batch_id, teacher=teacher, count=count))
+        self._news.append(
+            BallotCounted(batch=self.batch_id, teacher=teacher, count=count, size_bytes=len(data))
+        )
         self._note_quorum(count, now)
 
     def _advance_ballots(self, store: StoredBatches, now: int) -> None:
@@ -412,6 +414,8 @@ class MaskBatch(Batch):
         found = (message.task_id, message.batch_id, message.list_hash)
         if found != expected or teacher not in at.ballots:
             self._refuse_other(teacher)
+        if teacher not in at.endorsers:
+            return  # a row counts only beside the word on what it came from
         at.answers.take(message)
         self._news.append(
             AnswerCounted(batch=self.batch_id, teacher=teacher, count=len(at.answerers))
@@ -438,8 +442,10 @@ class MaskBatch(Batch):
         if not wrong_dealers:
             self.end_with(make_receipt(at.closed, at.endorsements, seeds, self.request))
             return
-        self._blame().ask_for_seeds(wrong_dealers, tuple(sorted(at.answers.usable)))
-        if self._settle_seeds():
+        said = {each: at.endorsements.taken[each] for each in at.answers.usable}
+        for culprit, reason in self._blame().ask_for_seeds(wrong_dealers, said).items():
+            self.blame(culprit, reason)
+        if not self._end_if_void() and self._settle_seeds():
             self._try_to_open()
 
     def _settle_seeds(self) -> bool:
@@ -491,7 +497,7 @@ class MaskBatch(Batch):
             reason += f"; without an answer in time: {', '.join(map(str, sorted(silent)))}"
         if not self._is_restored:  # else they may have withdrawn before, and keep their word
             self._missing |= silent
-        self._blame().withdraw(self._now_at.endorsements.sums if has_wrong_sum else {}, reason)
+        self._blame().withdraw(self._now_at.endorsements.taken if has_wrong_sum else {}, reason)
         self._enter(Stage.DISPUTE, now)
         self._news.append(self._blame().news())
 
@@ -511,6 +517,19 @@ class MaskBatch(Batch):
         for culprit, reason in blaming.judge().items():
             self.blame(culprit, reason)
         self._missing |= blaming.missing
+        self._end_if_void()
+
+    def _end_if_void(self) -> bool:
+        """End if the aggregator itself is at fault, as no teacher is; whether it did."""
+        blaming = self._blame()
+        if not blaming.against_aggregator:
+            return False
+        self.abort(
+            blaming.against_aggregator,
+            answered=set(self._everybody),
+            is_refunded=blaming.is_withdrawn,
+        )
+        return True
 
     def _advance_unwithdrawn(self, now: int) -> None:
         """Answers may still come and open the list, until t teachers have withdrawn."""

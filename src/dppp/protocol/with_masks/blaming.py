@@ -1,5 +1,7 @@
 """Who is at fault when a list does not open: by the aggregator, from what teachers show.
 
+    in each of these ──────► were the seals delivered as the dealers signed them? if not, the
+                                               aggregator, and no teacher for what it was delivered
     a seal does not open ──► evidence ─► complaint ─► the dealer, or who complained without reason
     S does not fit ────────► t withdrawals ─► roots ─► one that gives another check block, or none
                                             ─► sums that the roots do not give: their endorsers show
@@ -14,6 +16,7 @@ asked, and then a word that it gave and does not back counts as false. A dealer 
 has given no such word: it is missing, and the batch goes on without it.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dppp.errors import DpppError, PeerFault, message_of
+from dppp.errors import DpppError, NotFromAggregator, PeerFault, message_of
 from dppp.masks.ballots import Header, seal_at
 from dppp.masks.blame import (
     SealedRow,
@@ -40,8 +43,11 @@ from dppp.masks.sealing import KEY_BYTES, Purpose, ShownSeal
 from dppp.masks.sharing import add_rows, elements_from_bytes, elements_to_bytes
 from dppp.protocol.batch import Step
 from dppp.protocol.events import Disputed
-from dppp.protocol.signing import Signer, sign
+from dppp.protocol.messages import Endorsement, ListHash
+from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_masks.ballots import seals_to
+from dppp.protocol.with_masks.deliveries import Delivery
 from dppp.protocol.with_masks.messages import (
     Complaint,
     MaskedBallot,
@@ -54,8 +60,9 @@ from dppp.protocol.with_masks.messages import (
     ShownRows,
     Withdrawal,
     WithdrawalRequest,
+    digest_of_delivered,
 )
-from dppp.protocol.with_masks.verification import MaskedRun
+from dppp.protocol.with_masks.verification import MaskedRun, list_hash_of
 
 Culprits = dict[int, str]
 
@@ -97,7 +104,9 @@ class Blaming:
         self._objected: set[int] = set()
         self._is_withdrawing = False
         self._withdrawals: dict[int, bytes] = {}
-        self._endorsed: dict[int, bytes] = {}
+        self.against_aggregator = ""
+        self._served: set[int] = set()
+        self._endorsed: dict[int, Endorsement] = {}
         self._dealings: dict[int, Dealing] = {}
         self._lied: Culprits = {}
         self._suspects: tuple[int, ...] | None = None
@@ -162,8 +171,8 @@ class Blaming:
         """That there is a dispute."""
         return Disputed(batch=self._run.batch_id, reason=self.reason)
 
-    def withdraw(self, endorsed: Mapping[int, bytes], reason: str) -> None:
-        """The list will not open. `endorsed`: sums of rows that did not fit, if that is why."""
+    def withdraw(self, endorsed: Mapping[int, Endorsement], reason: str) -> None:
+        """The list will not open. `endorsed`: whose sums did not fit, if that is why."""
         self._is_withdrawing = True
         self._endorsed = dict(endorsed)
         self.reason = reason
@@ -231,7 +240,7 @@ class Blaming:
         """Take what a teacher signed; who is at fault by it."""
         match message:
             case Objection():
-                self._take_objection(message)
+                return self._take_objection(message)
             case Complaint():
                 return self._take_complaint(message)
             case Withdrawal():
@@ -245,6 +254,38 @@ class Blaming:
     def judge(self) -> Culprits:
         """Who is at fault, as far as it is known now."""
         return self._judge_objectors() | self._judge_sums()
+
+    def _judge_delivery(self, delivery: Delivery) -> Culprits:
+        """Who is at fault for what a teacher was delivered: the aggregator, or who made it up.
+
+        Nothing that a teacher says of its seals is held against it before this.
+        """
+        teacher = delivery.recipient
+        try:
+            require_from_aggregator(self._run.task, delivery)
+        except NotFromAggregator:
+            return {teacher: "it showed a delivery that the aggregator did not sign"}
+        seals = seals_to(teacher, self._members, self._ballots.values())
+        signed = (self._list_hash, digest_of_delivered(*seals))
+        if (delivery.list_hash, delivery.seals_digest) == signed:
+            self._served.add(teacher)
+        else:
+            self.against_aggregator = (
+                f"the aggregator delivered to teacher {teacher} what the dealers did not sign"
+            )
+        return {}
+
+    @functools.cached_property
+    def _list_hash(self) -> ListHash:
+        return list_hash_of(self._run, tuple(self._ballots.values()))
+
+    def _judge_endorsers(self, endorsed: Mapping[int, Endorsement]) -> Culprits:
+        """Who is at fault for what these were delivered, before any of them is asked for rows."""
+        found: Culprits = {}
+        for teacher in endorsed.keys() - self._served:
+            said = Delivery.in_endorsement(endorsed[teacher], attempt=self._run.attempt)
+            found |= self._judge_delivery(said)
+        return found
 
     def _judge_objectors(self) -> Culprits:
         late = self._late(Step.COMPLAINT)
@@ -260,16 +301,27 @@ class Blaming:
         if self._without_root():
             return {}
         if self._suspects is None and not self._lied and not self.missing:
-            self._suspects = find_wrong_sums(self._dealings, self._endorsed)
+            self._suspects = find_wrong_sums(
+                self._dealings, {each: self._sum_of(each) for each in self._endorsed}
+            )
+            suspected = {each: self._endorsed[each] for each in self._suspects}
+            self._lied |= self._judge_endorsers(suspected)
         for each in self._uncleared() & self._late(Step.SECRET_ROWS):
             self._lied[each] = "it endorsed a sum of rows that it did not show"
         self._is_judged = not self._uncleared()
         return dict(self._lied)
 
-    def ask_for_seeds(self, dealers: Sequence[int], answerers: Sequence[int]) -> None:
+    def _sum_of(self, endorser: int) -> bytes:
+        length = row_bytes(self._run.task.parameters, Purpose.SECRET_ROW)
+        return self._endorsed[endorser].content[:length]
+
+    def ask_for_seeds(
+        self, dealers: Sequence[int], answerers: Mapping[int, Endorsement]
+    ) -> Culprits:
         """These dealers' seeds came out wrong: those who answered show the rows as sealed."""
         self.wrong_seeds = tuple(sorted({*self.wrong_seeds, *dealers}))
         self._asked_seeds_of = tuple(sorted({*self._asked_seeds_of, *answerers}))
+        return self._judge_endorsers(answerers)
 
     def judge_seeds(self, given: Mapping[int, Sequence[bytes]]) -> SeedVerdict:
         """Who gave another row than was sealed to it, or dealt rows that miss its seed."""
@@ -299,14 +351,16 @@ class Blaming:
             verdict.false_dealers.add(dealer)
             verdict.culprits[dealer] = "it dealt rows that do not give its seed"
 
-    def _take_objection(self, message: Objection) -> None:
-        if message.teacher in self._objected:
-            return
+    def _take_objection(self, message: Objection) -> Culprits:
         named = [each for each in message.dealers if each in self._ballots]
-        if named:
-            self._objected.add(message.teacher)
+        if message.teacher in self._objected or not named:
+            return {}
+        self._objected.add(message.teacher)
+        found = self._judge_delivery(Delivery.in_objection(message))
+        if not found:
             purpose = Purpose(message.purpose)
             self._objections[message.teacher] = [(each, purpose) for each in named]
+        return found
 
     def _take_complaint(self, message: Complaint) -> Culprits:
         about = (message.dealer, Purpose(message.purpose))
@@ -337,6 +391,8 @@ class Blaming:
         return {}
 
     def _take_rows(self, message: ShownRows) -> Culprits:
+        if message.teacher not in self._served:
+            return {}
         purpose = Purpose(message.purpose)
         try:
             rows = self._read_rows(message, purpose)
@@ -369,7 +425,7 @@ class Blaming:
             add_rows(np.stack([_elements(each.row) for each in rows.values()]))
         )
         found = liars
-        if added != self._endorsed[teacher]:
+        if added != self._sum_of(teacher):
             found = {**liars, teacher: "it endorsed another sum than that of its rows"}
         self._lied |= found
         return found

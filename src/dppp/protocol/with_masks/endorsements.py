@@ -16,7 +16,7 @@ from dppp.protocol.messages import Endorsement, Endorser
 from dppp.protocol.signing import Signer, sign
 from dppp.protocol.wire import encode
 from dppp.protocol.with_masks.ballots import ClosedList
-from dppp.protocol.with_masks.messages import MAC_BYTES, CertifiedSum
+from dppp.protocol.with_masks.messages import DELIVERY_BYTES, MAC_BYTES, CertifiedSum
 
 
 class Endorsements:
@@ -50,7 +50,8 @@ class Endorsements:
     def take(self, message: Endorsement) -> None:
         """Keep an endorsement of this list that its teacher signed."""
         teacher = message.teacher
-        if len(message.content) != self._row_bytes + MAC_BYTES * len(self._members):
+        macs_bytes = MAC_BYTES * len(self._members)
+        if len(message.content) != self._row_bytes + macs_bytes + DELIVERY_BYTES:
             raise PeerFault(
                 f"teacher {teacher}'s endorsement has another length than the task's",
                 culprits=(teacher,),

@@ -31,6 +31,7 @@ from dppp.protocol.messages import (
 
 MOST_ATTEMPTS = 16
 MAC_BYTES = 16
+DELIVERY_BYTES = HASH_BYTES + SIGNATURE_BYTES
 _KEY_BYTES = 32
 _SMALL = 2**20
 
@@ -221,8 +222,38 @@ class DeliveredList:
         object.__setattr__(self, "list_hash", found)
 
     def signed_parts(self) -> tuple[bytes, ...]:
-        """What the signature is over."""
-        return (self.list_hash, number_bytes(self.recipient), self.secret_seals, self.seed_seals)
+        """What the signature is over: its recipient can show it without the seals."""
+        return delivery_parts(
+            self.task_id,
+            self.batch_id,
+            self.attempt,
+            self.list_hash,
+            self.recipient,
+            self.seals_digest,
+        )
+
+    @property
+    def seals_digest(self) -> bytes:
+        """The hash of the seals that are delivered."""
+        return digest_of_delivered(self.secret_seals, self.seed_seals)
+
+
+def delivery_parts(  # noqa: PLR0917 - in the order of the message
+    task_id: bytes,
+    batch: bytes,
+    attempt: int,
+    list_hash: bytes,
+    recipient: int,
+    seals_digest: bytes,
+) -> tuple[bytes, ...]:
+    """What the aggregator signs of a list that it delivers."""
+    numbers = (number_bytes(attempt), number_bytes(recipient))
+    return (task_id, batch, *numbers, list_hash, seals_digest)
+
+
+def digest_of_delivered(secret_seals: bytes, seed_seals: bytes) -> bytes:
+    """H(the seals of both kinds to one recipient, in the dealers' order)."""
+    return hash_parts("dppp delivered seals 1", (secret_seals, seed_seals))
 
 
 def masked_list_hash(  # noqa: PLR0917 - in the order of the message
@@ -327,7 +358,10 @@ class SeedRows(AboutAttempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objection(AboutAttempt):
-    """Seals of these dealers do not open, so the list is not endorsed."""
+    """Seals of these dealers do not open, so the list is not endorsed.
+
+    `delivery` is what the aggregator signed of the list when it delivered it (deliveries.py).
+    """
 
     KIND: ClassVar[str] = "objection"
     SIZE_LIMIT: ClassVar[int] = _SMALL
@@ -335,12 +369,16 @@ class Objection(AboutAttempt):
     batch_id: BatchId
     attempt: int
     teacher: int
+    list_hash: ListHash
+    delivery: bytes = field(repr=False)
     purpose: int
     dealers: tuple[int, ...]
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         self._check_attempt()
+        require_ids(self.list_hash)
+        require_length("a delivery", self.delivery, DELIVERY_BYTES)
         _require_purpose(self.purpose)
         require_indices(self.dealers)
         if not self.dealers:
@@ -349,7 +387,8 @@ class Objection(AboutAttempt):
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
         members = numbers_bytes(self.dealers)
-        return (*self._attempt_parts(), number_bytes(self.purpose), members)
+        about = (self.list_hash, self.delivery)
+        return (*self._attempt_parts(), *about, number_bytes(self.purpose), members)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """A teacher's side of masks: masks its entries, adds up rows, and gives rows of seeds.
 
     cast request ──► roster known, later attempts shown by t withdrawals? ─► masked ballot
-    list ──────────► own header in it, ≥ N - D, every seal opens? ─► sum of rows, MACs
+    list ──────────► own header in it, ≥ N - D, every seal opens? ─► sum of rows, MACs, delivery
     certified sum ─► t MACs or signatures, S fits the check blocks? ─► rows of the seeds
     keys, disputes ► (keys.py, disputes.py)
 
 Rows that were opened are kept in memory until the epoch is over, and never stored: after a restart
-the list is sent again and opened again.
+the list is sent again and opened again, if it comes with the seals that were endorsed.
 """
 
 from dataclasses import dataclass, field
@@ -46,6 +46,7 @@ from dppp.protocol.messages import (
 )
 from dppp.protocol.signing import require_certified, require_from_aggregator, sign
 from dppp.protocol.wire import decode, encode, kind_of
+from dppp.protocol.with_masks.deliveries import delivery_of, require_same_delivery
 from dppp.protocol.with_masks.disputes import Disputes, OpenedList, require_withdrawn
 from dppp.protocol.with_masks.keys import EpochSecrets, KeyRing, RosterKeys
 from dppp.protocol.with_masks.messages import (
@@ -210,7 +211,9 @@ class MaskSide:
         unsigned = Endorsement(
             statement=statement,
             teacher=self._desk.index,
-            content=opened.row_sum + opened.roster.make_macs(said_in(statement)),
+            content=opened.row_sum
+            + opened.roster.make_macs(said_in(statement))
+            + delivery_of(message),
         )
         return encode(sign(unsigned, self._desk.signer))
 
@@ -218,8 +221,14 @@ class MaskSide:
         """Open the rows again where this process has not."""
         message = listed.message
         assert isinstance(message, DeliveredList), "read_list made it"
-        if listed.list_hash not in self._opened:
-            self._open(message, own_ballot)
+        if listed.list_hash in self._opened:
+            return
+        endorsed = self._desk.ledger.find_endorsement(
+            listed.batch_id, listed.list_hash, attempt=listed.attempt
+        )
+        assert endorsed is not None, "a list is opened again once it was endorsed"
+        require_same_delivery(message, decode(endorsed, Endorsement))
+        self._open(message, own_ballot)
 
     def is_endorsement(self, data: bytes) -> bool:
         """An objection is an answer to a list too."""
@@ -349,6 +358,8 @@ class MaskSide:
             batch_id=message.batch_id,
             attempt=message.attempt,
             teacher=self._desk.index,
+            list_hash=message.list_hash,
+            delivery=delivery_of(message),
             purpose=int(fault.purpose),
             dealers=fault.dealers,
         )

@@ -190,7 +190,12 @@ class PaillierBatch(Batch):
             self._task, self._public, data, batch=self.batch_id, size=self._size
         )
         self._news.append(
-            BallotCounted(batch=self.batch_id, teacher=teacher, count=len(self._ballots))
+            BallotCounted(
+                batch=self.batch_id,
+                teacher=teacher,
+                count=len(self._ballots),
+                size_bytes=len(data),
+            )
         )
         self._note_quorum(len(self._ballots), now)
 

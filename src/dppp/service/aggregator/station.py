@@ -273,7 +273,7 @@ def _read_event(plain: dict[str, Any], worker: str) -> BatchEvent:
     plain.pop("worker")
     stage, at, teacher = Stage(plain.pop("stage")), plain.pop("at"), plain.pop("teacher")
     batch, reason = plain.pop("batch"), plain.pop("reason")
-    numbers = {name: plain.pop(name) for name in ("queries", "done", "of", "flagged")}
+    numbers = {name: plain.pop(name) for name in ("queries", "done", "of", "flagged", "size_bytes")}
     whole = [*numbers.values(), *([] if teacher is None else [teacher])]
     is_typed = type(at) in (int, float) and 0 <= at < _LATEST and isinstance(reason, str | None)
     if plain or not is_typed or not all(type(each) is int and 0 <= each < 2**31 for each in whole):

@@ -24,6 +24,7 @@ MOST_BATCHES = 256
 class BatchEvent:
     """A batch got further: `done` of `of` ballots, endorsements or decryption shares are in.
 
+    `size_bytes` is of the ballot that came, sealed and signed; all of a batch are about as large.
     `flagged` are answers of a release whose counts votes and noise hardly ever give. `worker` is
     the aggregator process that said so, if it was another than this one.
     """
@@ -37,6 +38,7 @@ class BatchEvent:
     teacher: int | None = None
     reason: str | None = None
     flagged: int = 0
+    size_bytes: int = 0
     worker: str | None = None
 
     @property

@@ -268,7 +268,8 @@ class BatchRunner:
         )
         match event:
             case BallotCounted():
-                return replace(found, done=event.count, of=trust.teachers, teacher=event.teacher)
+                ballot = replace(found, teacher=event.teacher, size_bytes=event.size_bytes)
+                return replace(ballot, done=event.count, of=trust.teachers)
             case ListClosed():
                 return replace(found, done=event.count, of=trust.teachers)
             case EndorsementCounted() | AnswerCounted():

@@ -107,6 +107,7 @@ class Joined:
             noise=certificate.noise,
             records=self._records(),
             classes=len(terms.class_names),
+            question=terms.question,
         )
         pairs = zip(self.teachers, usual.per_teacher, strict=True)
         return tuple(own.get(teacher.name, votes) for teacher, votes in pairs)

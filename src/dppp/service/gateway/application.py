@@ -41,7 +41,7 @@ from dppp.errors import (
 )
 from dppp.protocol.wire import encode
 from dppp.service.batches.runner import BatchRunner
-from dppp.service.gateway.cards import CARD_KINDS
+from dppp.service.gateway.cards import CARD_KINDS, card_in_short
 from dppp.service.gateway.desk import QuerierDesk, describe_task
 from dppp.service.gateway.job import JobId
 from dppp.service.gateway.jobs import Jobs
@@ -59,6 +59,8 @@ from dppp.service.gateway.queriers import Querier
 from dppp.service.gateway.schemas import (
     BatchState,
     BudgetState,
+    BudgetStep,
+    CardLine,
     CardQuestion,
     Examples,
     Health,
@@ -163,6 +165,7 @@ def make_gateway(
         return querier
 
     _add_reads(app, desk, known)
+    _add_prices(app, desk, known)
     _add_planning(app, desk, known, examples)
     _add_batches(app, desk, known)
     _add_releases(app, desk, known)
@@ -197,6 +200,25 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         """The task as it is hashed, with the keys to seal rows to: compare its id."""
         return Response(encode(desk.runner.task), media_type="application/octet-stream")
 
+    @app.get("/api/rights", responses=_problems(401))
+    async def rights(querier: Annotated[Querier, Depends(known)]) -> Rights:
+        """What your token may do."""
+        return desk.rights(querier)
+
+    @app.get("/api/teachers", responses=_problems(401))
+    async def teachers(querier: Annotated[Querier, Depends(known)]) -> list[TeacherView]:
+        """Who is there, and how each took part in your batches."""
+        return desk.teachers(querier)
+
+    @app.get("/api/events", responses=_problems(401), response_class=StreamingResponse)
+    async def events(querier: Annotated[Querier, Depends(known)]) -> StreamingResponse:
+        """Your batches and which teachers are online, from now on, as server-sent events."""
+        return desk.watch(querier)
+
+
+def _add_prices(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
+    """What is promised, and what it cost so far."""
+
     @app.get(
         "/api/card",
         responses=_problems(401, 422, 503)
@@ -214,20 +236,18 @@ def _add_reads(app: FastAPI, desk: QuerierDesk, known: Known) -> None:
         """What was spent, and what is left."""
         return await desk.budget(querier)
 
-    @app.get("/api/rights", responses=_problems(401))
-    async def rights(querier: Annotated[Querier, Depends(known)]) -> Rights:
-        """What your token may do."""
-        return desk.rights(querier)
+    @app.get("/api/budget/steps", responses=_problems(401, 422, 503))
+    async def budget_steps(
+        querier: Annotated[Querier, Depends(known)],
+        question: Annotated[RecentQuestion, Query()],
+    ) -> list[BudgetStep]:
+        """What your last batches cost, one after the other, the oldest first."""
+        return await desk.budget_steps(querier, question.limit)
 
-    @app.get("/api/teachers", responses=_problems(401))
-    async def teachers(querier: Annotated[Querier, Depends(known)]) -> list[TeacherView]:
-        """Who is there, and how each took part in your batches."""
-        return desk.teachers(querier)
-
-    @app.get("/api/events", responses=_problems(401), response_class=StreamingResponse)
-    async def events(querier: Annotated[Querier, Depends(known)]) -> StreamingResponse:
-        """Your batches and which teachers are online, from now on, as server-sent events."""
-        return desk.watch(querier)
+    @app.get("/api/card/lines", responses=_problems(401))
+    async def card_lines(_: Annotated[Querier, Depends(known)]) -> list[CardLine]:
+        """The privacy card in a few lines."""
+        return card_in_short(desk.runner.task)
 
 
 def _add_planning(

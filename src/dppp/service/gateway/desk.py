@@ -39,6 +39,7 @@ from dppp.service.gateway.schemas import (
     FEW_LABELS,
     BatchState,
     BudgetState,
+    BudgetStep,
     Cell,
     ColumnTerms,
     Health,
@@ -112,6 +113,32 @@ class QuerierDesk:
             yours=await self.jobs.charged(querier.name),
             left_to_you=max(0, await self.jobs.left(querier.name)),
         )
+
+    async def budget_steps(self, querier: Querier, limit: int) -> list[BudgetStep]:
+        """What the last batches of this querier cost, the oldest first.
+
+        Of its own queries only: with others' in it, each step would tell when others asked.
+        """
+        batches = await self.recent(querier, limit)
+        charged = await self.jobs.charged(querier.name)
+        steps: list[BudgetStep] = []
+        for batch in batches:  # the newest first, so what it cost is taken off the total
+            before = max(0, charged - batch.state.charged)
+            if batch.state.charged and batch.times:
+                costs = [
+                    await asyncio.to_thread(epsilon_spent, self.runner.task, each)
+                    for each in (before, charged)
+                ]
+                steps.append(
+                    BudgetStep(
+                        at=batch.times[-1].at,
+                        queries=charged,
+                        epsilon_before=costs[0],
+                        epsilon=costs[1],
+                    )
+                )
+            charged = before
+        return steps[::-1]
 
     async def card(self, form: str) -> Response:
         """The privacy card, with what was charged so far."""

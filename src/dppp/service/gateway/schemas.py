@@ -269,6 +269,22 @@ class BudgetState(BaseModel):
     left_to_you: int
 
 
+class BudgetStep(BaseModel):
+    """What your batches had cost when one of them ended: your queries alone, at the task's δ."""
+
+    at: float = Field(description="Seconds since 1970.")
+    queries: int
+    epsilon_before: float
+    epsilon: float
+
+
+class CardLine(BaseModel):
+    """A line of the privacy card's short form."""
+
+    name: str
+    text: str
+
+
 class Rights(BaseModel):
     """What your token may do."""
 

@@ -1,8 +1,8 @@
 // The answer: label, noisy counts, the price before and after; or why there is none.
 
+import { answersCsv } from "./answers_file.js";
 import { answerText, isNothing, marginWords } from "./answer_words.js";
 import { countBars, flagOf, surenessWords, widestOf } from "./bars.js";
-import { columnCsv } from "./csv.js";
 import { answersTable } from "./answers_table.js";
 import { bringIntoView, byId, make, setText } from "./dom.js";
 import { offer } from "./gateway.js";
@@ -35,14 +35,14 @@ export function drawAnswer(task, labels, state, before, after) {
   const shown = labels.slice(0, SHOWN_ROWS);
   const isSingle = labels.length === 1;
   const more = labels.length - shown.length;
-  const rest = more ? `And ${whole(more)} more, in the file of labels. ` : "";
+  const rest = more ? `And ${whole(more)} more, in the file. ` : "";
   byId("answer-body").replaceChildren(
-    isSingle ? answerNode(task.classes, labels[0]) : answersTable(shown, task.question.kind),
+    isSingle ? answerNode(task, labels[0]) : answersTable(task, shown),
     ...(isSingle ? [] : flagOf(labels)),
     make("p", { class: "quiet small", text: rest + noiseWords(task) }),
   );
   drawCost(state, before, after);
-  byId("answer-links").replaceChildren(...linksOf(labels, state, isSingle));
+  byId("answer-links").replaceChildren(...linksOf(task, labels, state));
   byId("answer").hidden = false;
   bringIntoView(byId("answer"));
 }
@@ -56,19 +56,22 @@ function noiseWords(task) {
   if (task.question.kind === "number") {
     return `The mean of ${whole(votes)} votes of ${several(task.teachers, "teacher")}, each from ${figure(task.question.low)} to ${figure(task.question.high)}, plus their noise.`;
   }
-  return `Each count is the votes of ${several(task.teachers, "teacher")}${inAll} plus their noise, about ±${figure(spread)}.`;
+  const counts = `Each count is the votes of ${several(task.teachers, "teacher")}${inAll} plus their noise, about ±${figure(spread)}.`;
+  if (task.question.kind === "choice") return counts;
+  return `${counts} A label is released from ${whole(Math.ceil(task.question.share * votes))} of ${several(votes, "vote")} on.`;
 }
 
-function answerNode(classes, answer) {
+function answerNode(task, answer) {
   const label = answerText(answer);
   const kind = isNothing(answer) ? " abstained" : "";
+  const shown = { class: "big" + kind, "data-label": label, "data-value": answer.value, "data-error": answer.standard_error };
   return make(
     "div",
     {},
-    make("p", { class: "big" + kind, "data-label": label, text: label }),
+    make("p", { ...shown, text: label }),
     make("p", { class: "margin", text: `${answer.value === null ? "noisy counts" : "noisy mean"}, ${marginWords(answer)}` }),
     ...(answer.lead_by_noise === null || answer.label === null ? [] : [make("p", { class: "sureness quiet small", text: surenessWords(answer) })]),
-    countBars(classes, answer, widestOf([answer])),
+    countBars(task, answer, widestOf([answer])),
     ...flagOf([answer]),
   );
 }
@@ -87,16 +90,17 @@ function drawCost(state, before, after) {
   byId("cost").dataset.charged = String(state.charged);
 }
 
-function linksOf(labels, state, isSingle) {
+function linksOf(task, labels, state) {
   const whose = " by the aggregator; click and run dppp verify to be sure";
   const links =
     state.batch === null
       ? [make("span", { class: "quiet", text: "Free: this was released before." })]
       : [markOf(state), make("span", { class: "quiet small", text: whose })];
-  if (!isSingle) {
-    const text = columnCsv("label", labels.map((answer) => answerText(answer, "")));
-    const save = () => offer(new Blob([text], { type: "text/csv" }), "labels.csv");
-    links.push(" ", make("button", { type: "button", class: "mark plain", text: "labels as CSV", onclick: save }));
+  if (labels.length > 1) {
+    const { kind } = task.question;
+    const what = kind === "number" ? "numbers" : "labels";
+    const save = () => offer(new Blob([answersCsv(kind, labels)], { type: "text/csv" }), `${what}.csv`);
+    links.push(" ", make("button", { type: "button", class: "mark plain", text: `${what} as CSV`, onclick: save }));
   }
   return links;
 }

@@ -2,15 +2,17 @@
 
 import { names } from "./answer_words.js";
 import { make, setPart } from "./dom.js";
+import { numberScale } from "./number_scale.js";
 import { percent, whole } from "./words.js";
 
 // The longest bar of several answers, so that a bar of one can be held against that of another.
 export const widestOf = (answers) => answers.reduce((widest, { counts }) => Math.max(widest, ...counts), 1);
 
 // All classes in the task's order, or only the few with the highest counts, highest first.
-export function countBars(classes, answer, widest, few = classes.length) {
+// A number's one count says nothing that its place between the bounds does not say.
+export function countBars({ classes, question }, answer, widest, few = classes.length) {
+  if (question.kind === "number") return numberScale(question, answer);
   const bars = make("div", { class: "bars" });
-  if (answer.value !== null) return bars; // its one count says nothing that the number does not say
   const places = [...classes.keys()];
   if (few < classes.length) places.sort((one, other) => answer.counts[other] - answer.counts[one]).splice(few);
   places.forEach((place) => {

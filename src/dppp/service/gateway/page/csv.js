@@ -79,7 +79,8 @@ function delimiterOf(text) {
   return [",", ";", "\t"].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
 }
 
-// One column under its name, quoted so that any text comes back as it was.
-export function columnCsv(name, values) {
-  return [name, ...values].map((value) => `"${value.replaceAll('"', '""')}"\n`).join("");
+// Lines of cells, quoted so that any text comes back as it was.
+export function csvText(lines) {
+  const quoted = (cell) => `"${cell.replaceAll('"', '""')}"`;
+  return lines.map((cells) => `${cells.map(quoted).join(",")}\n`).join("");
 }

@@ -13,6 +13,21 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
+// A drawing of paths; `box` is its width and height in the units of the paths.
+export function drawing(box, attributes, ...paths) {
+  const svg = document.createElementNS(SVG, "svg");
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${box}`, ...attributes })) svg.setAttribute(name, value);
+  for (const [kind, d] of paths) {
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("class", kind);
+    path.setAttribute("d", d);
+    svg.append(path);
+  }
+  return svg;
+}
+
 // Writing what is there already costs a layout; under load that is most of what is written.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

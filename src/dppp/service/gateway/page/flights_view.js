@@ -1,6 +1,7 @@
 // Batches on their way: six stages, when each was reached, how many of how many.
 
 import { byId, make, setText } from "./dom.js";
+import { flowNode } from "./flow_view.js";
 import { gatewayNow } from "./gateway.js";
 import { duration, several } from "./words.js";
 
@@ -8,12 +9,12 @@ const STAGES = ["votes", "ballots", "tally", "endorsements", "answers", "release
 const SHOWN = 3;
 let drawnBefore = "";
 
-export function drawFlights(state) {
+export function drawFlights(state, task) {
   const flights = [...state.flights.values()].reverse().slice(0, SHOWN);
   const drawn = JSON.stringify(flights) + flights.some((flight) => !flight.isOver) * Date.now();
   if (drawn === drawnBefore && drawn !== "[]0") return;
   drawnBefore = drawn;
-  byId("flights").replaceChildren(...(flights.length ? flights.map(flightNode) : [idle()]));
+  byId("flights").replaceChildren(...(flights.length ? flights.map((flight, place) => flightNode(flight, place === 0 ? task : null)) : [idle()]));
   if (flights.length) setText(byId("flight-status"), statusOf(flights[0]));
 }
 
@@ -26,7 +27,8 @@ function statusOf(flight) {
   return flight.isOver ? "Batch released" : `Batch at stage ${flight.stage}`;
 }
 
-function flightNode(flight) {
+// With the task, also as a picture.
+function flightNode(flight, task) {
   const first = flight.stages.votes?.at ?? Math.min(...Object.values(flight.stages).map((each) => each.at));
   const end = flight.isOver ? flight.stages[flight.stage].at : gatewayNow();
   const word = { released: "released", aborted: "aborted" }[flight.stage] ?? "under way";
@@ -39,7 +41,8 @@ function flightNode(flight) {
       make("span", { text: `${several(flight.queries, "query", "queries")} · ${flight.batch.slice(0, 8)}` }),
       make("span", { text: `${word}, ${duration(end - first)}` }),
     ),
-    make("ol", { class: "stages" }, ...STAGES.map((stage) => stageNode(flight, stage, first))),
+    ...(task ? [flowNode(flight, task, first)] : []),
+    make("ol", { class: "stages", "aria-label": "Stages" }, ...STAGES.map((stage) => stageNode(flight, stage, first))),
   );
   if (flight.reason) node.append(make("p", { class: "bad", text: `Aborted: ${flight.reason}` }));
   return node;

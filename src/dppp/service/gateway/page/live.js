@@ -3,31 +3,37 @@
 import { askBudget, lastBudget } from "./budget.js";
 import { byId, setData, setText } from "./dom.js";
 import { drawBudget } from "./budget_view.js";
+import { startCard } from "./card_view.js";
 import { drawFlights, hasOpenFlight } from "./flights_view.js";
-import { download, gatewayNow, get } from "./gateway.js";
+import { gatewayNow, get } from "./gateway.js";
 import { LiveState } from "./live_state.js";
 import { paintSoon } from "./paint.js";
 import { drawReleases } from "./releases_view.js";
+import { drawSpent } from "./spent_view.js";
 import { follow } from "./stream.js";
 import { drawTeachers } from "./teachers_view.js";
 import { atMostEvery } from "./throttle.js";
 
 const CONNECTION = { open: "live", lost: "reconnecting …", refused: "token refused" };
 const SHOWN_RELEASES = 12;
+const SHOWN_STEPS = 40;
 const REFRESH_MILLISECONDS = 60_000; // what others spend comes with no event
 
 export function startLive(task) {
   const state = new LiveState();
-  const known = { batches: [] };
+  const known = { batches: [], steps: [] };
   const draw = () => {
     state.forgetSilent(gatewayNow());
     drawTeachers(state);
-    drawFlights(state);
-    if (lastBudget()) drawBudget(lastBudget());
-    drawReleases(task.classes, known.batches);
+    drawFlights(state, task);
+    if (lastBudget()) {
+      drawBudget(lastBudget());
+      drawSpent(task, known.steps, lastBudget());
+    }
+    drawReleases(task, known.batches);
     setData(byId("connection"), "events", String(state.events));
   };
-  byId("privacy-card").onclick = () => download("/api/card", "privacy-card.html");
+  startCard();
   const refresh = atMostEvery(1000, async () => {
     await refreshAll(state, known);
     paintSoon(draw);
@@ -52,13 +58,15 @@ export function startLive(task) {
 async function refreshAll(state, known) {
   const since = state.events;
   try {
-    const [teachers, batches] = await Promise.all([
+    const [teachers, batches, steps] = await Promise.all([
       get("/api/teachers"),
       get(`/api/batches?limit=${SHOWN_RELEASES}`),
+      get(`/api/budget/steps?limit=${SHOWN_STEPS}`),
       askBudget(),
     ]);
     state.setTeachers(teachers, since);
     known.batches = batches;
+    known.steps = steps;
   } catch {
     // The stream says whether the gateway is there; when it is back, this runs again.
   }

@@ -37,10 +37,14 @@ export class LiveState {
   }
 
   #applyToFlight(event) {
-    const flight = this.flights.get(event.batch) ?? { batch: event.batch, queries: event.queries, stages: {} };
+    const flight = this.flights.get(event.batch) ?? { batch: event.batch, queries: event.queries, stages: {}, voters: {} };
     const earlier = flight.stages[event.stage];
     flight.stages[event.stage] = { at: earlier?.at ?? event.at, last: event.at, done: event.done, of: event.of };
     flight.stage = event.stage;
+    if (event.stage === "ballots") {
+      flight.voters[event.teacher] = true;
+      flight.ballotBytes = event.size_bytes;
+    }
     flight.reason = event.reason;
     flight.isOver = ENDED.includes(event.stage);
     this.flights.set(event.batch, flight);

@@ -6,6 +6,7 @@ import { Refused, get } from "./gateway.js";
 import { startLive } from "./live.js";
 import { startPlan } from "./plan.js";
 import { forgetToken, keepToken, takeToken } from "./token.js";
+import { showWelcome, startWelcome } from "./welcome.js";
 import { NOISES, chance, figure, several, whole } from "./words.js";
 
 const VIEWS = ["live", "ask", "plan"];
@@ -15,7 +16,9 @@ async function enter() {
   try {
     const task = await get("/api/task");
     byId("door").hidden = true;
+    byId("about").hidden = true;
     describe(task);
+    startWelcome(task);
     const refresh = startLive(task);
     startAsk(task, refresh);
     startPlan(task);
@@ -50,6 +53,7 @@ function showView() {
   if (wanted === "content") return;
   const shown = VIEWS.includes(wanted) ? wanted : VIEWS[0];
   for (const view of VIEWS) byId(view).hidden = view !== shown;
+  showWelcome(shown);
   for (const link of byId("views").children) {
     if (link.hash === `#${shown}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

@@ -8,7 +8,22 @@ import { FAMILIES, SLIDERS, scaleWith } from "./plan_terms.js";
 const PAUSE_MILLISECONDS = 120;
 const BUSY_MILLISECONDS = 2000;
 
+const SIZED_BY = { labels: ["some of several labels", "--max-labels"], number: ["a number", "--levels"] };
+
+// The plans are of one class; noise for the other kinds of questions is another.
+function sayWhatIsPlanned({ question }) {
+  if (question.kind === "choice") return;
+  const [asked, option] = SIZED_BY[question.kind];
+  byId("plan-question").append(
+    `This task asks for ${asked}, and what is planned here is a question of one class. `,
+    make("code", { text: `dppp calibrate ${option}` }),
+    " sizes the noise of a question like this task's.",
+  );
+  byId("plan-question").hidden = false;
+}
+
 export function startPlan(task) {
+  sayWhatIsPlanned(task);
   const sliders = SLIDERS.map((slider) => addSlider(slider, task));
   startFamilies();
   let timer = 0;

@@ -43,7 +43,7 @@ export const SLIDERS = [
     from: (task) => Math.min(task.queries, 1000),
     words: whole,
   },
-  { name: "classes", label: "Classes", scale: [2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 50, 100], from: (task) => task.classes.length, words: whole },
+  { name: "classes", label: "Classes", scale: [2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 50, 100], from: (task) => Math.max(2, Math.min(task.classes.length, 100)), words: whole },
   {
     name: "margin",
     label: "Lead of the winner, of all votes",

@@ -16,6 +16,13 @@ export const percent = (part) => (part > 0.9995 && part < 1 ? "> 99.9 %" : `${(1
 export const chance = (part) => (part > 0 && part < 0.01 ? Number(part.toPrecision(3)).toExponential() : figure(part));
 export const several = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+export const clock = (seconds) => new Date(1000 * seconds).toLocaleTimeString("en-GB");
+
 export function figure(number) {
   if (number === 0) return "0";
   const size = Math.abs(number);

@@ -81,6 +81,7 @@ def save_folder(folder: Path, trained: "TrainedModels") -> Manifest:
     manifest = Manifest.model_validate(
         {
             "unit": trained.unit,
+            "question": trained.question,
             "classes": trained.classes,
             "columns": trained.columns,
             "shards": tuple(shards),

@@ -1,0 +1,1 @@
+"""Parameters that others published, put through the exact accounting of `dppp.privacy`."""
