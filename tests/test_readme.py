@@ -48,4 +48,4 @@ def test_make_demo_installs_what_the_readme_goes_on_with() -> None:
 
 def test_the_examples_are_there() -> None:
     assert len(PYTHON.findall(README)) == 1
-    assert len(PYTHON.findall(USAGE)) == 7
+    assert len(PYTHON.findall(USAGE)) == 6
