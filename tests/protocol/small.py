@@ -14,7 +14,7 @@ from tests.small_federation import (
     small_federation,
 )
 
-from dppp.federation import Federation, Parties, in_process
+from dppp.federation import Federation, Parties, create_federation, in_process
 from dppp.privacy.certificate import Certificate
 from dppp.protocol.messages import BatchRequest
 from dppp.protocol.signing import sign
@@ -69,6 +69,20 @@ def small(
         abstain_below=abstain_below,
     )
     return small_federation(setting, models=[model] * chosen.trust.teachers)
+
+
+def certain(*, model: Predict = first_feature, votes: int = 20, is_masked: bool = False) -> Parties:
+    """A federation with so many votes that no noise can change a label."""
+    chosen = certificate()
+    trust = chosen.trust
+    return create_federation(
+        name="certain",
+        class_names=CLASS_NAMES,
+        features=FEATURES,
+        certificate=chosen,
+        models=[[model] * votes] * trust.teachers,
+        key=None if is_masked else dealt_key(trust.teachers, trust.threshold, 1),
+    )
 
 
 def federation(parties: Parties, *, without: Sequence[int] = ()) -> Federation:

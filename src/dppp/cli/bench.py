@@ -90,13 +90,22 @@ def bench(
     singles: Annotated[
         int, typer.Option(help="With --deployment: batches of one query.", min=10)
     ] = 1_000,
+    gather: Annotated[
+        int | None,
+        typer.Option(
+            help="With --deployment, instead: 8 queriers' singles, gathered for these milliseconds "
+            "and not.",
+            min=1,
+            max=1_000,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the processor time and the bytes of a batch, from queries to a receipt."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         load |= {"labels": labels, "singles": singles}
-        _bench_deployment(deployment, load, _cryptosystems(cryptosystem), as_json)
+        _bench_deployment(deployment, load, _cryptosystems(cryptosystem), as_json, gather=gather)
         return
     if not paper:
         load = {"teachers": teachers, "classes": classes, "labels": labels}
@@ -190,10 +199,19 @@ def _bench_here(
 
 
 def _bench_deployment(
-    folder: Path, load: dict[str, int], cryptosystems: tuple[str, ...], as_json: bool
+    folder: Path,
+    load: dict[str, int],
+    cryptosystems: tuple[str, ...],
+    as_json: bool,
+    *,
+    gather: int | None,
 ) -> None:
     require_service()
     require_scikit_learn()
+    from dppp.benchmarks.deployment.gathered import (  # noqa: PLC0415
+        GatheredLoad,
+        compare_gathering,
+    )
     from dppp.benchmarks.deployment.measurement import Load, compare_deployments  # noqa: PLC0415
     from dppp.service.local.processes import find_nats_server  # noqa: PLC0415
 
@@ -201,7 +219,14 @@ def _bench_deployment(
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty", hint="choose another folder")
     logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
-    result = compare_deployments(folder, Load(**load, alone=load["singles"] // 10), cryptosystems)
+    asked = Load(**load, alone=load["singles"] // 10)
+    if gather is None:
+        result = compare_deployments(folder, asked, cryptosystems)
+    else:
+        gathered = GatheredLoad(singles=load["singles"], gather_milliseconds=gather)
+        result = {
+            each: compare_gathering(folder / each, asked, gathered, each) for each in cryptosystems
+        }
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
 
 

@@ -88,6 +88,14 @@ def query(
             "stays charged.",
         ),
     ] = False,
+    alone: Annotated[
+        bool,
+        typer.Option(
+            "--alone",
+            help="Keep a single row out of a batch with the rows of other queriers, who would see "
+            "its counts.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Get labels, or numbers, for the rows of a file, which only the teachers can read.
@@ -119,7 +127,8 @@ def query(
         if keep.task_id is None:
             _say_unknown_keys()
         own = _own_rows(task, table, row_secrets)
-        labelled, is_signed = _ask(connection, own, plan, keep, is_fresh=fresh, insist=insist)
+        asking = {"is_fresh": fresh, "insist": insist, "share": not alone}
+        labelled, is_signed = _ask(connection, own, plan, keep, **asking)
         unsigned = len(labelled) - sum(is_signed)
         if fresh:
             _require_all_signed(unsigned)
@@ -233,6 +242,7 @@ def _ask(
     *,
     is_fresh: bool,
     insist: bool,
+    share: bool,
 ) -> "tuple[list[Labelled], list[bool]]":
     """The labels, and which of them stand in receipts."""
     from dppp.service.querier.asking import ask_in_parts  # noqa: PLC0415
@@ -254,6 +264,7 @@ def _ask(
                 plan,
                 is_fresh=is_fresh,
                 insist=insist,
+                share=share,
                 with_transcripts=keep.transcripts is not None,
                 report=lambda done, words: bars.update(bar, completed=done, description=words),
             ),

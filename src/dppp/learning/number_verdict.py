@@ -64,8 +64,9 @@ class NumbersHeldOut:
     def local(self, noise: Noise) -> Floats:
         """One teacher's votes with all the noise: of those that cast the most."""
         most = self.cast.max(axis=1)
+        votes, cast = self.votes.astype(np.float64), self.cast.astype(np.float64)
         found = [
-            self._measured(self.votes[at, :, 0].astype(np.float64), self.cast[at], noise)[0]
+            self._measured(votes[at, :, 0], cast[at], noise)[0]
             for at in np.flatnonzero(most == most.max())
         ]
         return np.asarray(np.mean(found, axis=0))

@@ -15,7 +15,14 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import assert_all_finite, validate_data
 
-from dppp.learning.frames import Format, FrameFormat, format_of_array, is_frame, read_frame
+from dppp.learning.frames import (
+    Format,
+    FrameFormat,
+    format_of_array,
+    import_pandas,
+    is_frame,
+    read_frame,
+)
 from dppp.learning.shards import NoVote
 from dppp.protocol.columns import Columns, is_plain
 from dppp.protocol.votes import Predict
@@ -86,11 +93,11 @@ def read_training(
         validate_data(estimator, X, skip_check_array=True)
         _require_rows(X)
         labels = _indicator(y) if is_matrix else column_or_1d(y, warn=True)
+        if labels.dtype == object and import_pandas().isna(labels).any():
+            raise ValueError("Input y contains None or NaN: a record without a label")
         assert_all_finite(labels, input_name="y")
         if is_numeric:
             labels = np.asarray(labels, dtype=np.float64)
-        if labels.dtype == object and any(each is None for each in labels):
-            raise ValueError("Input y contains None: a record without a label")
         check_consistent_length(X, labels)
         rows, frame_format = read_frame(X, simple=simple)
         return Table(rows=rows, format=frame_format), labels

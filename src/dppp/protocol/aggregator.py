@@ -35,7 +35,7 @@ from dppp.protocol.messages import BatchId, BatchRequest, QueryId, split_query_i
 from dppp.protocol.receipt import Receipt
 from dppp.protocol.refusals import RefusalNotice, read_notice
 from dppp.protocol.release import Release
-from dppp.protocol.rows import require_for_all
+from dppp.protocol.shared_batch import require_distinct
 from dppp.protocol.signing import Signer, require_from_aggregator, sign
 from dppp.protocol.task import Task
 from dppp.protocol.transcript import Transcript
@@ -98,7 +98,7 @@ class Aggregator:
         """
         if request.task_id != self.task.task_id:
             raise InputError("the request is for another task", hint="compare the task's hash")
-        require_for_all(self.task, request.queries)
+        require_distinct(self.task, request)
         if now > request.deadline:
             raise InputError("the deadline of the request has passed", hint="choose a later one")
         identifier = request.batch_id

@@ -32,6 +32,7 @@ from dppp.protocol.events import (
 from dppp.protocol.messages import BallotRequest, BatchId, BatchRequest, FromTeacher
 from dppp.protocol.refusals import RefusalNotice
 from dppp.protocol.rows import ballot_request, wrapped_key_of
+from dppp.protocol.shared_batch import shared_ballot_request
 from dppp.protocol.signing import Signer, sign, verify_signature
 from dppp.protocol.task import Task
 from dppp.protocol.wire import Message, encode
@@ -231,7 +232,9 @@ class Batch(ABC):
         self._is_asking_all = False
 
     def _ballot_request(self, teacher: int) -> bytes:
-        """The sealed rows for one teacher; the signature is the same for all of them."""
+        """The sealed rows for one teacher; the signature is mostly the same for all of them."""
+        if self.request.others:
+            return encode(sign(shared_ballot_request(self.request, teacher), self._signer))
         if self._asked is None:
             self._asked = sign(ballot_request(self.request), self._signer)
         wrapped_key = wrapped_key_of(self.request.queries, teacher)

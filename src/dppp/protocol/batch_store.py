@@ -34,6 +34,7 @@ class Kind(StrEnum):
     OUTCOME = "outcome"
     ATTEMPT = "attempt"
     ROSTER = "roster"
+    PLACE = "place"
     CULPRIT = "culprit"
     LET_IN = "let in"
 

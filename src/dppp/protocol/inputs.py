@@ -69,6 +69,18 @@ Inputs = NDArray[np.float64] | MixedRows
 """What a teacher's models are asked about: an array where the task has plain numbers only."""
 
 
+def join_inputs(parts: Sequence[Inputs]) -> Inputs:
+    """Rows of one task, one part after the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, MixedRows):
+        every = [each.cells for each in parts if isinstance(each, MixedRows)]
+        columns = [sum(cells, ()) for cells in zip(*every, strict=True)]
+        return MixedRows(first.columns, columns)
+    return np.concatenate([each for each in parts if isinstance(each, np.ndarray)])
+
+
 def encode_rows(rows: Any, columns: Columns) -> tuple[bytes, ...]:
     """The bytes of each row; run by the querier."""
     if isinstance(columns, int) or is_plain(columns):

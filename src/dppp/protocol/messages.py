@@ -64,16 +64,22 @@ class BatchRequest:
     """Queries to answer before the deadline, in seconds of the common clock.
 
     What the aggregator signs and stores. A teacher is sent a part of it, its ballot request.
+    `others` are there where queriers share the batch: what the second and further ones ask.
     """
 
     KIND: ClassVar[str] = "batch request"
     SIZE_LIMIT: ClassVar[int] = 256 * 2**20
     deadline: int
     queries: SealedQueries
+    others: tuple[SealedQueries, ...] = ()
     signature: bytes = field(default=UNSIGNED, repr=False)
 
     def __post_init__(self) -> None:
         require_length("a signature", self.signature, SIGNATURE_BYTES)
+        if self.others:
+            require_query_ids(self.query_id_bytes)
+            if {each.task_id for each in self.others} != {self.task_id}:
+                raise WireError("queries of several tasks cannot share a batch")
 
     @property
     def task_id(self) -> TaskId:
@@ -81,20 +87,42 @@ class BatchRequest:
         return self.queries.task_id
 
     @property
+    def parts(self) -> tuple[SealedQueries, ...]:
+        """What each querier asks; mostly there is one."""
+        return (self.queries, *self.others)
+
+    @property
+    def query_id_bytes(self) -> bytes:
+        """The id of each query, one after the other."""
+        return b"".join(each.query_ids for each in self.parts)
+
+    @property
     def query_ids(self) -> tuple[QueryId, ...]:
         """The id of each query, in order."""
-        return split_query_ids(self.queries.query_ids)
+        return split_query_ids(self.query_id_bytes)
 
     @property
     def batch_id(self) -> BatchId:
         """The id of the batch that it asks for."""
-        return self.queries.batch_id
+        return batch_id(self.task_id, self.query_id_bytes)
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
-        queries = self.queries
-        parts = (queries.query_ids, queries.sealed, queries.wrapped_keys)
-        return (self.task_id, number_bytes(self.deadline), *parts)
+        parts = [(each.query_ids, each.sealed, each.wrapped_keys) for each in self.parts]
+        return (self.task_id, number_bytes(self.deadline), *sum(parts, ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPart:
+    """What one querier asks in a batch that several share, and one teacher's key to its rows."""
+
+    query_ids: bytes = field(repr=False)
+    sealed: bytes = field(repr=False)
+    wrapped_key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        require_query_ids(self.query_ids)
+        require_length("a wrapped key", self.wrapped_key, WRAPPED_KEY_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +131,10 @@ class BallotRequest:
 
     The signature is over all but the wrapped key: it is made once for all teachers, and a key that
     is not the right one does not open rows of this batch id.
+
+    Where queriers share the batch, their parts are in `shared` and nothing is in `sealed`. A part
+    that does not open gets no vote of its teacher, so the signature is then over the wrapped keys
+    too, and made for each teacher: else whoever carries the request could take a vote away.
     """
 
     KIND: ClassVar[str] = "ballot request"
@@ -112,6 +144,7 @@ class BallotRequest:
     deadline: int
     queries: int
     sealed: bytes = field(repr=False)
+    shared: tuple[SharedPart, ...] = field(default=(), repr=False)
     signature: bytes = field(default=UNSIGNED, repr=False)
     wrapped_key: bytes = field(default=bytes(WRAPPED_KEY_BYTES), repr=False)
 
@@ -120,11 +153,16 @@ class BallotRequest:
         require_query_count(self.queries)
         require_length("a signature", self.signature, SIGNATURE_BYTES)
         require_length("a wrapped key", self.wrapped_key, WRAPPED_KEY_BYTES)
+        if self.shared:
+            named = sum(len(each.query_ids) for each in self.shared) // HASH_BYTES
+            if len(self.shared) < 2 or self.sealed or named != self.queries:
+                raise WireError("a shared batch has two parts at least, and all its queries there")
 
     def signed_parts(self) -> tuple[bytes, ...]:
         """What the signature is over."""
         numbers = (number_bytes(self.deadline), number_bytes(self.queries))
-        return (self.task_id, self.batch_id, *numbers, self.sealed)
+        parts = [(each.query_ids, each.sealed, each.wrapped_key) for each in self.shared]
+        return (self.task_id, self.batch_id, *numbers, self.sealed, *sum(parts, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ why. Nothing is sent before it is in the ledger, and a repeated message gets the
 the teacher's model says or fails to say never changes whether the teacher takes part.
 """
 
+import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -27,13 +29,13 @@ from dppp.errors import (
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk, TeacherKeys
-from dppp.protocol.inputs import Inputs
+from dppp.protocol.inputs import Inputs, join_inputs
 from dppp.protocol.messages import Endorsement, QueryId, Signed, TaskId
 from dppp.protocol.refusals import make_notice
-from dppp.protocol.rows import open_rows
+from dppp.protocol.shared_batch import PartRows, read_parts
 from dppp.protocol.signing import Signer, require_from_aggregator
 from dppp.protocol.task import Task
-from dppp.protocol.votes import Predict, as_models, sum_votes
+from dppp.protocol.votes import Predict, Votes, as_models, sum_votes
 from dppp.protocol.wire import decode, kind_of
 from dppp.randomness import RandomSource, system_randomness
 
@@ -142,11 +144,19 @@ class Teacher:
                 hint="send the batch anew",
             )
         self._side.require_castable(asked, now=now)
-        opened = open_rows(self.task, self.index, self._row_key, request)
+        parts = read_parts(
+            self.task,
+            self.index,
+            self._row_key,
+            request,
+            is_fresh=functools.partial(self._ledger.may_vote_on, request.batch_id),
+            note=self._note,
+        )
+        query_ids = _charged(parts)
         if asked.attempt == 1:
-            self._ledger.check_can_answer(self.task.task_id, request.batch_id, opened.query_ids)
-        ballot = self._side.cast(asked, self._entries(opened.inputs))
-        return self._record(asked, opened.query_ids, ballot)
+            self._ledger.check_can_answer(self.task.task_id, request.batch_id, query_ids)
+        ballot = self._side.cast(asked, self._entries_of(parts))
+        return self._record(asked, query_ids, ballot)
 
     def endorse_list(self, data: bytes) -> bytes:
         """The word that this list, and no other of its attempt, may be opened."""
@@ -209,15 +219,44 @@ class Teacher:
         assert asked.evidence is not None, "a later attempt was allowed by withdrawals"
         return self._ledger.record_retry(batch, asked.attempt, ballot, evidence=asked.evidence)
 
+    def _entries_of(self, parts: Sequence[PartRows]) -> NDArray[np.int64]:
+        """Entries of all parts in their order; noise alone on those that are not read."""
+        read = [each.opened.inputs for each in parts if each.opened is not None]
+        entries = self._entries(join_inputs(read))
+        is_read = np.concatenate([np.full(each.queries, each.opened is not None) for each in parts])
+        if is_read.all():
+            return entries
+        found = np.empty((len(is_read), len(self.task.class_names)), dtype=np.int64)
+        found[is_read] = entries.reshape(-1, found.shape[1])
+        silent = self._votes([_cast_no_vote] * len(self._models), np.zeros(np.sum(~is_read)))
+        found[~is_read] = self._with_noise(silent).reshape(-1, found.shape[1])
+        return found.ravel()
+
     def _entries(self, inputs: Inputs) -> NDArray[np.int64]:
         """Votes plus noise shares, shifted to be non-negative: one entry per query and class."""
-        classes = len(self.task.class_names)
-        votes = sum_votes(
-            self._models, inputs, classes, question=self.task.question, note=self._note
-        )
+        return self._with_noise(self._votes(self._models, inputs))
+
+    def _with_noise(self, votes: Votes) -> NDArray[np.int64]:
         table = sampling_table(self.task.noise)
         shares = table.draw(votes.size, self._randomness) - table.lowest
         return votes.ravel().astype(np.int64) + shares
+
+    def _votes(self, models: Sequence[Predict], inputs: Any) -> Votes:
+        classes = len(self.task.class_names)
+        return sum_votes(models, inputs, classes, question=self.task.question, note=self._note)
+
+
+def _cast_no_vote(rows: Any) -> Sequence[Any]:
+    """Where a part of a shared batch is not read."""
+    return [None] * len(rows)
+
+
+def _charged(parts: Sequence[PartRows]) -> tuple[QueryId, ...]:
+    """The queries that votes are cast on."""
+    read = [each.opened for each in parts if each.opened is not None]
+    if len(read) == 1:
+        return read[0].query_ids
+    return tuple(query_id for each in read for query_id in each.query_ids)
 
 
 def _require_votes(task: Task, index: int, models: int) -> None:

@@ -40,7 +40,7 @@ from dppp.service.local.processes import (
 _WARMING_UP = 10
 _BARE_SINGLES = 30
 _BARE_ROUNDS = 100
-_START_SECONDS = 600
+START_SECONDS = 600
 _STOP_SECONDS = 30
 _EPSILON = 30.0
 """Noise for this many queries drowns 20 teachers' votes: only speed is measured here."""
@@ -97,7 +97,7 @@ def _measure(folder: Path, load: Load, cryptosystem: str) -> dict[str, Any]:
     try:
         started_at = time.monotonic()
         start_all(local)
-        wait_until_ready(local, load.teachers, _START_SECONDS)
+        wait_until_ready(local, load.teachers, START_SECONDS)
         start_seconds = time.monotonic() - started_at
         running = _ask_deployment(local, load)
         bare = {"single": _bare_singles(parties, load), "large": _bare_large(parties, load)}
@@ -124,6 +124,11 @@ def _deal(load: Load) -> DealtKey:
         modulus_bits=load.modulus_bits,
         s=load.s,
     )
+
+
+def make_deployment(folder: Path, load: Load, cryptosystem: str) -> LocalFederation:
+    """A federation under this cryptosystem in a new folder; nothing of it runs yet."""
+    return _make(folder, load, None if cryptosystem == "masks" else _deal(load))
 
 
 def _make(folder: Path, load: Load, key: DealtKey | None) -> LocalFederation:

@@ -85,14 +85,15 @@ class Querier:
         _require(found, 200)
         seconds = time.perf_counter() - started
         labels = found.json()["labels"]
-        if len(labels) != len(rows) or not all(_is_best(**each) for each in labels):
+        if len(labels) != len(rows) or not all(is_best(**each) for each in labels):
             raise LocalFailure("a label is missing, flagged, or not the class with the most counts")
         if is_verified:
             verify_transcript(self._client.get(f"{batch}/transcript").content)
         return seconds
 
 
-def _is_best(*, label: str, counts: list[int], flagged: bool, **_: object) -> bool:
+def is_best(*, label: str, counts: list[int], flagged: bool, **_: object) -> bool:
+    """Whether a label is what its counts say."""
     return counts[int(label.removeprefix("class "))] == max(counts) and not flagged
 
 

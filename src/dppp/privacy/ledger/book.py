@@ -19,6 +19,7 @@ its charge are in batch.py.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Never
 
@@ -177,6 +178,13 @@ class Book:
             )
         batch.find_ballot(1)  # which refuses when the first attempt is over
         return True
+
+    def may_vote_on(self, batch_id: bytes, query_ids: Sequence[bytes]) -> bool:
+        """Whether queries are charged to this batch, or it is new and they were never asked."""
+        batch = self.batches.get(batch_id)
+        if batch is None:
+            return self._asked.isdisjoint(query_ids)
+        return set(query_ids) <= set(batch.query_ids)
 
     def require_task(self, task_id: bytes) -> TaskAccount:
         """A task that this teacher has accepted."""

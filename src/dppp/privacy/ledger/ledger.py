@@ -130,6 +130,11 @@ class Ledger:
         with self._turn() as turn:
             turn.book.is_recorded(charge)
 
+    def may_vote_on(self, batch_id: bytes, query_ids: Sequence[bytes]) -> bool:
+        """Whether queries are charged to this batch, or are new to it and to this ledger."""
+        with self._turn() as turn:
+            return turn.book.may_vote_on(batch_id, query_ids)
+
     def record_ballot(
         self, task_id: bytes, batch_id: bytes, query_ids: Sequence[bytes], ballot: bytes
     ) -> bytes:

@@ -84,7 +84,7 @@ def make_receipt(
     return Receipt(
         task=encode(run.task),
         public_key=encode(run.roster),
-        query_ids=request.queries.query_ids,
+        query_ids=request.query_id_bytes,
         list_hash=closed.statement.list_hash,
         participants=closed.participants,
         tallies=write_sums(run, closed.check_sum, votes_sum),

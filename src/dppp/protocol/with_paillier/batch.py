@@ -399,7 +399,7 @@ class PaillierBatch(Batch):
         receipt = Receipt(
             task=encode(self._task),
             public_key=self._public.to_bytes(),
-            query_ids=self.request.queries.query_ids,
+            query_ids=self.request.query_id_bytes,
             list_hash=self._said.list_hash,
             participants=self._said.participants,
             tallies=write_ciphertexts(self._public, self._tallies),

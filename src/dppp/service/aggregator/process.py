@@ -76,6 +76,8 @@ def make_application(
         allowances={querier.name: querier.queries for querier in queriers},
         dispatch=station.dispatch,
         deadline_seconds=config.deadline_seconds,
+        gather_seconds=config.gateway.gather_milliseconds / 1_000,
+        apart=[querier.name for querier in queriers if not querier.share],
     )
     metrics = AggregatorMetrics(runner, jobs, config.deadline_seconds)
     station.on_slow = metrics.note_slow

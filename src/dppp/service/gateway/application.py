@@ -132,7 +132,7 @@ def make_gateway(
     """
     views = OwnViews(
         runner.hub,
-        owner_of=jobs.owner_of,
+        owners_of=jobs.owners_of,
         queriers=[querier.name for querier in queriers],
         teachers=runner.teachers,
     )

@@ -176,13 +176,18 @@ class QuerierDesk:
             rows = _rows_of(batch, self.runner.task.features)
             self._require_few(len(rows))
             identifier = await self.jobs.submit(
-                querier.name, rows, key=key, fresh=batch.fresh, insist=batch.insist
+                querier.name,
+                rows,
+                key=key,
+                fresh=batch.fresh,
+                insist=batch.insist,
+                share=batch.share,
             )
         else:
             query_ids, sealed = await asyncio.to_thread(_sealed_of, batch)
             self._require_few(len(query_ids) // HASH_BYTES)
             identifier = await self.jobs.submit_sealed(
-                querier.name, query_ids, sealed, key=key, insist=batch.insist
+                querier.name, query_ids, sealed, key=key, insist=batch.insist, share=batch.share
             )
         return await self.jobs.state(querier.name, identifier)
 

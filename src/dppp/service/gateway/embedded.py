@@ -109,6 +109,7 @@ def embed_gateway(
     queriers: Sequence[Querier],
     most_rows: int = 20_000,
     deadline_seconds: int = 600,
+    gather_seconds: float = 0,
     page: bool = False,
     examples: Sequence[Sequence[float]] = (),
     insecure_testing: bool = False,
@@ -145,6 +146,8 @@ def embed_gateway(
         store=store,
         allowances={querier.name: querier.queries for querier in queriers},
         deadline_seconds=deadline_seconds,
+        gather_seconds=gather_seconds,
+        apart=[querier.name for querier in queriers if not querier.share],
     )
     app = make_gateway(
         runner=runner,

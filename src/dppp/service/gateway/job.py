@@ -21,7 +21,8 @@ class Job:
     """The query id of each row, and where in the batch each new one is.
 
     `row_digests` are there if the gateway sealed the rows itself: keyed digests by which it knows
-    a row again. Of rows that the querier sealed it has none.
+    a row again. Of rows that the querier sealed it has none. `batch` is the batch that the job
+    makes by itself; where it shares one with others, `Place` says which.
     """
 
     KIND: ClassVar[str] = "job"
@@ -49,6 +50,16 @@ class Job:
     def rows(self) -> tuple[QueryId, ...]:
         """The query id of each row."""
         return split_query_ids(self.query_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the answers to a job are: in which batch, and from which position of it on."""
+
+    KIND: ClassVar[str] = "place"
+    SIZE_LIMIT: ClassVar[int] = 2**10
+    batch: BatchId
+    first: int
 
 
 def job_id(querier: str, key: str) -> JobId:

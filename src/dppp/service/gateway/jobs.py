@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -45,12 +45,11 @@ from dppp.protocol.rows import require_for_all
 from dppp.protocol.wire import decode, encode
 from dppp.service.batches.runner import BatchRunner, Clock
 from dppp.service.broker import frames
+from dppp.service.gateway.gathering import Dispatch, Gatherer
 from dppp.service.gateway.job import KNOWN, MOST_RECENT, Job, JobId, job_id
 from dppp.service.gateway.page_rows import PageRows
+from dppp.service.gateway.places import Places
 from dppp.service.gateway.schemas import BatchState
-
-Dispatch = Callable[[BatchRequest], Awaitable[object]]
-"""Stores the request of a batch and starts it; whatever fails before that stores nothing."""
 
 log = logging.getLogger("dppp.aggregator")
 
@@ -75,15 +74,24 @@ class Jobs:
         allowances: Mapping[str, int],
         dispatch: Dispatch | None = None,
         deadline_seconds: int = 600,
+        gather_seconds: float = 0,
+        apart: Collection[str] = (),
         clock: Clock = time.time,
     ) -> None:
-        """`allowances` are the queries that each querier may spend in all."""
+        """`allowances` are the queries that each querier may spend in all.
+
+        Single queries that come within `gather_seconds` share a batch, but for those of the
+        queriers `apart`.
+        """
         self.task = runner.task
         self._runner = runner
         self._store = store
         self._stored = StoredBatches(store)
         self._allowances = allowances
         self._dispatch = dispatch or runner.submit
+        self._places = Places(store, clock)
+        self._gatherer = Gatherer(self._places, self._dispatch, seconds=gather_seconds)
+        self._apart = frozenset(apart)
         self._deadline_seconds = deadline_seconds
         self._clock = clock
         self._charged: Counter[str] = Counter()
@@ -91,8 +99,6 @@ class Jobs:
             lambda: deque(maxlen=MOST_RECENT)
         )
         self._counted: set[int] = set()  # positions; of the last ones only
-        self._owners: dict[BatchId, str] = {}  # no more than the task has queries
-        self._open: defaultdict[str, set[BatchId]] = defaultdict(set)
         self._ids_of_row: dict[bytes, bytes] = {}  # of rows from the page, by their digests
         self._turn = asyncio.Lock()
         self._counting = asyncio.Lock()
@@ -100,7 +106,14 @@ class Jobs:
         self._read: OrderedDict[BatchId, tuple[Release, ...]] = OrderedDict()
 
     async def submit(
-        self, querier: str, rows: Any, *, key: str, fresh: bool, insist: bool = False
+        self,
+        querier: str,
+        rows: Any,
+        *,
+        key: str,
+        fresh: bool,
+        insist: bool = False,
+        share: bool = True,
     ) -> JobId:
         """Take rows in the clear, or find the job under its key; returns when it is under way.
 
@@ -118,9 +131,9 @@ class Jobs:
                 identifier, querier, page, fresh=fresh, insist=insist
             )
         _require_same(job.row_digests, page.digests)
-        if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
+        if not await self._places.has_begun(job):
             sealed = await asyncio.to_thread(page.seal, self.task, identifier, job)
-            await self._start(identifier, job, sealed, insist=insist)
+            await self._start(identifier, job, sealed, insist=insist, share=share)
         return identifier
 
     async def submit_sealed(
@@ -131,6 +144,7 @@ class Jobs:
         *,
         key: str,
         insist: bool = False,
+        share: bool = True,
     ) -> JobId:
         """Take rows that the querier sealed: the ids of all, and those that are new."""
         _require_few(len(split_query_ids(query_ids)))
@@ -141,12 +155,12 @@ class Jobs:
                 identifier, querier, query_ids, sealed, insist=insist
             )
         _require_same(job.query_ids + job.row_digests, query_ids)
-        if job.charged and not await asyncio.to_thread(self._stored.has_request, job.batch):
+        if not await self._places.has_begun(job):
             if sealed is None or sealed.batch_id != job.batch:
                 raise JobChanged(
                     "this key belongs to a job with other new rows", hint="choose a new key"
                 )
-            await self._start(identifier, job, sealed, insist=insist)
+            await self._start(identifier, job, sealed, insist=insist, share=share)
         return identifier
 
     async def are_released(self, querier: str, query_ids: bytes) -> list[bool]:
@@ -164,8 +178,9 @@ class Jobs:
         )
         if not job.charged:
             return state.model_copy(update={"stage": Stage.RELEASED})
-        state = state.model_copy(update={"batch": job.batch.hex()})
-        under_way = await self._runner.ask(Aggregator.status, job.batch)
+        batch = (await self._places.of(job)).batch
+        state = state.model_copy(update={"batch": batch.hex()})
+        under_way = await self._runner.ask(Aggregator.status, batch)
         if under_way is not None:
             counted = {
                 "stage": under_way.stage,
@@ -174,14 +189,15 @@ class Jobs:
                 "answers": len(under_way.answerers),
             }
             return state.model_copy(update=counted)
-        return await asyncio.to_thread(self._state_from_store, job, state)
+        return await asyncio.to_thread(self._state_from_store, job, batch, state)
 
     async def answers(self, querier: str, identifier: JobId) -> tuple[Release, ...]:
         """The answer to each row; raises while there is none, and if there will be none."""
         job = await self._own(querier, identifier)
         new: tuple[Release, ...] = ()
         if job.charged:
-            new = await self._read_answers(job)
+            place = await self._places.of(job)
+            new = (await self._read_answers(place.batch))[place.first :]
         places = list(zip(job.rows, job.positions, strict=True))
         old = [query_id for query_id, position in places if position == KNOWN]
         known = await self._known(old)
@@ -198,9 +214,9 @@ class Jobs:
 
     async def transcript(self, querier: str, identifier: JobId) -> bytes:
         """The transcript of the batch of this job: its receipt, and all ballots."""
-        job = await self._own_batch(querier, identifier)
-        await self._released(job)
-        transcript = await asyncio.to_thread(self._stored.transcript, job.batch)
+        batch = await self._own_batch(querier, identifier)
+        await self._released(batch)
+        transcript = await asyncio.to_thread(self._stored.transcript, batch)
         assert transcript is not None, "a batch with a receipt has a list"
         return transcript.to_bytes()
 
@@ -214,11 +230,12 @@ class Jobs:
         await self._catch_up()
         return list(reversed(self._recent[querier]))[:limit]
 
-    async def owner_of(self, batch: BatchId) -> str | None:
-        """The querier whose job a batch is, also if another gateway took the job."""
-        if batch not in self._owners:
+    async def owners_of(self, batch: BatchId) -> Collection[str]:
+        """The queriers whose job a batch is, also if another gateway took the job."""
+        if not self._places.owners_of(batch):
             await self._catch_up()
-        return self._owners.get(batch)
+            await self._places.place_all()
+        return self._places.owners_of(batch)
 
     async def left(self, querier: str) -> int:
         """Queries that this querier may still spend."""
@@ -291,7 +308,7 @@ class Jobs:
         )
         stored = await asyncio.to_thread(self._store.put_once, identifier, Kind.JOB, encode(job))
         job = decode(stored, Job)
-        self._note_owner(job)  # before its batch starts and is told of
+        self._places.note_job(job)  # before its batch starts and is told of
         return job
 
     def _patience_for(self, queries: int, sealed_bytes: int) -> int:
@@ -301,13 +318,16 @@ class Jobs:
         return self._deadline_seconds + slow_seconds(of_each)
 
     async def _start(
-        self, identifier: JobId, job: Job, sealed: SealedQueries, *, insist: bool
+        self, identifier: JobId, job: Job, sealed: SealedQueries, *, insist: bool, share: bool
     ) -> None:
         if self._clock() <= job.deadline:
             await self._require_teachers(job.charged, insist=insist)
-            extra = {"batch": job.batch.hex(), "job": identifier.hex(), "querier": job.querier}
+            request = BatchRequest(deadline=job.deadline, queries=sealed)
+            is_shared = share and job.charged == 1 and job.querier not in self._apart
+            await (self._gatherer.send(request) if is_shared else self._dispatch(request))
+            batch = (await self._places.of(job)).batch
+            extra = {"batch": batch.hex(), "job": identifier.hex(), "querier": job.querier}
             log.info("batch asked for", extra={**extra, "queries": job.charged})
-            await self._dispatch(BatchRequest(deadline=job.deadline, queries=sealed))
 
     async def _released_rows(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         """The ids under which rows from the page were released before, by their digests."""
@@ -318,9 +338,9 @@ class Jobs:
     async def _hear_of_ends(self, querier: str) -> None:
         """Another aggregator may have released what this querier asked for."""
         await self._catch_up()
-        self._open[querier] -= await self._runner.ask(
-            Aggregator.ended_among, tuple(self._open[querier])
-        )
+        await self._places.place_all()
+        under_way = self._places.open[querier]
+        under_way -= await self._runner.ask(Aggregator.ended_among, tuple(under_way))
 
     async def _known(self, query_ids: Sequence[bytes]) -> dict[bytes, Release]:
         """What was released before of these, as far as it was heard of here."""
@@ -366,23 +386,23 @@ class Jobs:
                 hint="ask for fewer, or for rows that were released before",
             )
 
-    def _state_from_store(self, job: Job, state: BatchState) -> BatchState:
+    def _state_from_store(self, job: Job, batch: BatchId, state: BatchState) -> BatchState:
         """Of a batch that ended, that another aggregator runs, or that nobody has started."""
-        found = self._stored.receipt_or_abort(job.batch)
+        found = self._stored.receipt_or_abort(batch)
         if isinstance(found, Abort):
             return state.model_copy(update={"stage": Stage.ABORTED, **asdict(found)})
         if found is not None:
             return state.model_copy(update={"stage": Stage.RELEASED})
-        if self._stored.has_list(job.batch):
+        if self._stored.has_list(batch):
             return state.model_copy(update={"stage": Stage.ENDORSEMENTS})
-        if not self._stored.has_request(job.batch) and self._clock() > job.deadline:
+        if not self._stored.has_request(batch) and self._clock() > job.deadline:
             reason = "it was not started before its deadline; nothing was charged by any teacher"
             return state.model_copy(update={"stage": Stage.ABORTED, "reason": reason})
         return state
 
-    async def _released(self, job: Job) -> bytes:
+    async def _released(self, batch: BatchId) -> bytes:
         """The receipt as it is in the store."""
-        found = await asyncio.to_thread(self._stored.receipt_or_abort, job.batch)
+        found = await asyncio.to_thread(self._stored.receipt_or_abort, batch)
         if found is None:
             raise NotReleased(
                 "this job is still under way", hint="ask for its status, and again later"
@@ -391,17 +411,17 @@ class Jobs:
             raise BatchAborted(found.reason, missing=found.missing, culprits=found.culprits)
         return found
 
-    async def _read_answers(self, job: Job) -> tuple[Release, ...]:
+    async def _read_answers(self, batch: BatchId) -> tuple[Release, ...]:
         """One receipt at a time, and not in the aggregator's thread, where batches wait."""
         async with self._reading:
-            if job.batch not in self._read:
-                stored = await self._released(job)
+            if batch not in self._read:
+                stored = await self._released(batch)
                 receipt = await asyncio.to_thread(decode, stored, Receipt)
                 await self._runner.ask(Aggregator.learn, receipt)
-                self._read[job.batch] = receipt.answers
+                self._read[batch] = receipt.answers
                 if len(self._read) > _MOST_READ:
                     self._read.popitem(last=False)
-            return self._read[job.batch]
+            return self._read[batch]
 
     async def _own(self, querier: str, identifier: JobId) -> Job:
         job = await self._find(identifier)
@@ -411,16 +431,11 @@ class Jobs:
             )
         return job
 
-    async def _own_batch(self, querier: str, identifier: JobId) -> Job:
+    async def _own_batch(self, querier: str, identifier: JobId) -> BatchId:
         job = await self._own(querier, identifier)
         if not job.charged:
             raise NotReleased("all rows of this job were released before, so it has no batch")
-        return job
-
-    def _note_owner(self, job: Job) -> None:
-        if job.charged:  # one that costs nothing has no batch, and the same id as all such
-            self._owners[job.batch] = job.querier
-            self._open[job.querier].add(job.batch)
+        return (await self._places.of(job)).batch
 
     def _note_rows(self, job: Job) -> None:
         """Under which ids rows from the page were asked about."""
@@ -448,7 +463,8 @@ class Jobs:
                 assert job is not None, "it was put"
                 self._charged[job.querier] += job.charged
                 self._recent[job.querier].append(JobId(key))
-                self._note_owner(job)
+                self._places.note_job(job)
+                await self._places.of(job)
                 self._note_rows(job)
                 self._counted.add(position)
             self._counted = {each for each in self._counted if each >= start}

@@ -2,14 +2,15 @@
 
 The hub of a process (batches/hub.py) tells of everybody's batches, also of those that other
 aggregator processes run. Here every querier has a hub of its own. An event of a batch goes to the
-querier whose batch it is, and to nobody if that cannot be found out. Others' events never enter a
-querier's queue, so neither a pause nor a loss in its stream says how busy others are.
+querier whose batch it is, to all who share it, and to nobody if that cannot be found out. Others'
+events never enter a querier's queue, so neither a pause nor a loss in its stream says how busy
+others are.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from dppp.errors import DpppError
@@ -77,8 +78,8 @@ class Attendance:
             )
 
 
-OwnerOf = Callable[[BatchId], Awaitable[str | None]]
-"""The querier whose batch this is; None for a batch that is in no job."""
+OwnersOf = Callable[[BatchId], Awaitable[Collection[str]]]
+"""The queriers whose batch this is: nobody's if it is in no job, several's if they share it."""
 
 
 class OwnView:
@@ -102,13 +103,13 @@ class OwnViews:
         self,
         hub: EventHub,
         *,
-        owner_of: OwnerOf,
+        owners_of: OwnersOf,
         queriers: Iterable[str],
         teachers: Iterable[int],
     ) -> None:
         indexes = tuple(teachers)
         self._hub = hub
-        self._owner_of = owner_of
+        self._owners_of = owners_of
         self._views = {name: OwnView(indexes) for name in queriers}
         self._loop: asyncio.Task[None] | None = None
 
@@ -150,5 +151,5 @@ class OwnViews:
     async def _who_may_see(self, event: HubEvent) -> list[OwnView]:
         if not isinstance(event, BatchEvent):
             return list(self._views.values())
-        owner = await self._owner_of(BatchId(bytes.fromhex(event.batch)))
-        return [self._views[owner]] if owner in self._views else []
+        owners = await self._owners_of(BatchId(bytes.fromhex(event.batch)))
+        return [self._views[each] for each in owners if each in self._views]

@@ -20,13 +20,15 @@ TOKEN_BYTES = 32
 class Querier:
     """One querier. Its token is kept by the querier alone; here is its hash.
 
-    `transcripts` is an auditor's right to full transcripts, of its own batches.
+    `transcripts` is an auditor's right to full transcripts, of its own batches. What it asks may go
+    into one batch with what others ask, where the gateway gathers and `share` does not forbid it.
     """
 
     name: str
     token_sha256: str
     queries: int
     transcripts: bool = False
+    share: bool = True
 
     def __post_init__(self) -> None:
         require_whole(f"what {self.name} may spend", self.queries)

@@ -58,6 +58,11 @@ class NewBatch(_Sent):
         description="Begin a batch even while too few teachers are online: it will probably be "
         "aborted, and its queries stay charged.",
     )
+    share: bool = Field(
+        default=True,
+        description="Let a single query go into one batch with those of other queriers, where the "
+        "gateway gathers them: each then sees all query ids and counts of it, and no rows.",
+    )
 
 
 class SomeQueries(_Sent):

@@ -332,7 +332,8 @@ class TeacherConfig(Party):
 class GatewaySection(Section):
     """Where queriers ask: over HTTPS, or in the clear on this machine only.
 
-    `behind_proxy` says that a proxy on another machine speaks TLS to queriers.
+    `behind_proxy` says that a proxy on another machine speaks TLS to queriers. Single queries that
+    come within `gather_milliseconds` share a batch; 0 gives each a batch of its own.
     """
 
     listen: Listen = "127.0.0.1:8080"
@@ -341,6 +342,7 @@ class GatewaySection(Section):
     behind_proxy: bool = False
     most_rows: int = Field(default=20_000, ge=1)
     page: bool = True
+    gather_milliseconds: int = Field(default=0, ge=0, le=1_000)
 
     @model_validator(mode="after")
     def _both_or_none(self) -> "GatewaySection":
@@ -359,13 +361,14 @@ class Querier(Section):
     """Who may ask, known by the SHA-256 of its token, and how many queries it may spend in all.
 
     `transcripts` is an auditor's right: to fetch the full transcripts of its own batches, with all
-    ballots.
+    ballots. `share = false` keeps its queries out of batches with those of others.
     """
 
     name: str = Field(min_length=1, max_length=200)
     token_sha256: HexHash
     queries: int = Field(ge=1)
     transcripts: bool = False
+    share: bool = True
 
     @model_validator(mode="before")
     @classmethod

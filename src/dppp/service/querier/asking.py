@@ -158,12 +158,13 @@ def ask_in_parts(
     with_transcripts: bool,
     report: Report,
     insist: bool = False,
+    share: bool = True,
 ) -> Iterator[Released]:
     """The labels of each part as they come, with its receipt, and its transcript if wanted."""
     for part in tuple(asked.parts):
         try:
             query_ids, sealed = own.ids_of(part, gateway, is_fresh=is_fresh)
-            batch = gateway.submit(query_ids, sealed, key=part.key, insist=insist)
+            batch = gateway.submit(query_ids, sealed, key=part.key, insist=insist, share=share)
         except GatewayRefusal:
             if part.start == 0 and asked.is_new:
                 asked.finish()  # nothing was begun, so there is nothing to go on with

@@ -123,16 +123,24 @@ class GatewayConnection:
         return found
 
     def submit(
-        self, query_ids: bytes, sealed: SealedQueries | None, *, key: str, insist: bool = False
+        self,
+        query_ids: bytes,
+        sealed: SealedQueries | None,
+        *,
+        key: str,
+        insist: bool = False,
+        share: bool = True,
     ) -> str:
         """Send a batch: the ids of all rows, and those sealed that were not released before.
 
         The same ids under the same key are the same batch. `insist` begins one even while too few
-        teachers are online to release it.
+        teachers are online to release it. Without `share` a single row has a batch of its own.
         """
         body: dict[str, Any] = {"query_ids": base64.b64encode(query_ids).decode()}
         if insist:
             body["insist"] = True
+        if not share:
+            body["share"] = False
         if sealed is not None:
             body["sealed"] = base64.b64encode(encode(sealed)).decode()
         headers = {"Idempotency-Key": key}

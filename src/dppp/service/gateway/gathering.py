@@ -1,0 +1,121 @@
+"""Single queries that come within a moment go out as one batch, which their queriers share.
+
+A batch costs much the same whether it holds one query or fifty, so this is what makes many small
+askers affordable. The moment lasts a few milliseconds; while the batch before is under way it lasts
+until that one has ended, but two seconds at most. So batches grow with the load, and one that does
+not end holds nobody up for long.
+
+Jobs (jobs.py) sends every single query through here. Where each job's answer is (`Place`) is stored
+before the shared batch is: after a crash between the two the batch was never begun, nothing was
+charged by any teacher, and the jobs end at their deadline.
+
+Nobody is asked here whether the parts of the others are sound. A teacher answers those that it can
+read, so a part of garbage harms its own querier only (protocol/shared_batch.py).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from dppp.protocol.messages import BatchId, BatchRequest
+from dppp.service.gateway.places import Places
+
+Dispatch = Callable[[BatchRequest], Awaitable[object]]
+"""Stores the request of a batch and starts it; whatever fails before that stores nothing."""
+
+MOST_PARTS = 64
+"""In one batch; who comes after them waits for the next one."""
+_LONGEST_WAIT_SECONDS = 2.0
+_LEAST_PAUSE_SECONDS = 0.01
+_LONGEST_PART = 2**16
+"""Bytes of sealed rows: a longer part goes alone, so that the others do not wait for it."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What came within one moment, and the task that sends it."""
+
+    requests: list[BatchRequest] = field(default_factory=list)
+    sending: asyncio.Task[None] | None = None
+
+
+class Gatherer:
+    """Sends single queries, those of one moment together."""
+
+    def __init__(self, places: Places, dispatch: Dispatch, *, seconds: float) -> None:
+        """`seconds` is the moment; without any each query is sent by itself, at once."""
+        self._places = places
+        self._dispatch = dispatch
+        self._seconds = seconds
+        self._group: _Group | None = None
+        self._sending: dict[BatchId, asyncio.Task[None]] = {}
+        self._last: BatchId | None = None
+        self._unsent: dict[BatchId, BatchRequest] = {}  # placed, and then its start failed
+
+    async def send(self, request: BatchRequest) -> None:
+        """Returns when the batch that holds this single query is stored."""
+        own = request.batch_id
+        if not self._seconds or len(request.queries.sealed) > _LONGEST_PART:
+            await self._dispatch(request)
+            return
+        place = await asyncio.to_thread(self._places.find, own)
+        if own not in self._sending:
+            if place is not None:
+                await self._send_again(place.batch)
+                return
+            self._sending[own] = self._join(request)
+        await asyncio.shield(self._sending[own])  # who goes away leaves the others waiting
+
+    def _join(self, request: BatchRequest) -> asyncio.Task[None]:
+        if self._group is None or len(self._group.requests) >= MOST_PARTS:
+            self._group = _Group()
+            self._group.sending = asyncio.create_task(self._close(self._group))
+        self._group.requests.append(request)
+        assert self._group.sending is not None, "it was made with the group"
+        return self._group.sending
+
+    async def _close(self, group: _Group) -> None:
+        try:
+            await asyncio.sleep(self._seconds)
+            await self._wait_for_last()
+            self._leave(group)
+            await self._send(group.requests)
+        finally:
+            self._leave(group)
+            for each in group.requests:
+                del self._sending[each.batch_id]
+
+    def _leave(self, group: _Group) -> None:
+        """Who comes from now on is in another group."""
+        if self._group is group:
+            self._group = None
+
+    async def _wait_for_last(self) -> None:
+        now = asyncio.get_running_loop().time
+        until = now() + _LONGEST_WAIT_SECONDS
+        while self._last is not None and now() < until:
+            if await asyncio.to_thread(self._places.has_ended, self._last):
+                return
+            await asyncio.sleep(max(self._seconds, _LEAST_PAUSE_SECONDS))
+
+    async def _send(self, requests: Sequence[BatchRequest]) -> None:
+        if len(requests) == 1:
+            await self._dispatch(requests[0])
+            self._last = requests[0].batch_id
+            return
+        shared = BatchRequest(
+            deadline=min(each.deadline for each in requests),
+            queries=requests[0].queries,
+            others=tuple(each.queries for each in requests[1:]),
+        )
+        await asyncio.to_thread(self._places.put, shared)
+        await self._places.place_all()  # before anything is told of the batch
+        self._unsent[shared.batch_id] = shared
+        await self._send_again(shared.batch_id)
+
+    async def _send_again(self, batch: BatchId) -> None:
+        """A batch that could not be started before; one of another process is left to it."""
+        if batch in self._unsent:
+            await self._dispatch(self._unsent[batch])
+            self._unsent.pop(batch, None)
+            self._last = batch
