@@ -11,9 +11,6 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 USAGE = (ROOT / "docs" / "usage.md").read_text(encoding="utf-8")
 PYTHON = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
 SHOWN = re.compile(r"```python\n(.*?)```\s+```\n(.*?)```", flags=re.DOTALL)
-NEEDS_A_CLUSTER = "tls://scheduler.intranet"
-"""In the one block that a reader has to adapt; tests/learning/test_on_a_cluster.py has one."""
-RUN = [block for block in PYTHON.findall(USAGE) if NEEDS_A_CLUSTER not in block]
 NOISY = re.compile(r"(?<=^right: )\d+")
 """The only part of the README's output that depends on the noise."""
 
@@ -35,7 +32,7 @@ def test_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> N
         assert int(least[1]) <= int(found[0]) <= 30
 
 
-@pytest.mark.parametrize("block", RUN)
+@pytest.mark.parametrize("block", PYTHON.findall(USAGE))
 def test_a_block_of_the_usage_page_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(block, capsys)
 
@@ -51,5 +48,4 @@ def test_make_demo_installs_what_the_readme_goes_on_with() -> None:
 
 def test_the_examples_are_there() -> None:
     assert len(PYTHON.findall(README)) == 1
-    assert len(RUN) >= 6
-    assert len(PYTHON.findall(USAGE)) == len(RUN) + 1
+    assert len(PYTHON.findall(USAGE)) == 6
