@@ -208,6 +208,13 @@ def test_noise_is_new_in_every_demo(told: Told, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("options", ["--data mnist", "--data digits --quick"])
+def test_records_that_the_demo_does_not_have_are_refused(tmp_path: Path, options: str) -> None:
+    refused = run_dppp(f"demo {options} --out {tmp_path / 'out'}")
+    assert_refused(2, "with breast-cancer, not with", refused)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_one_line() -> None:
     assert_refused(2, "cannot", run_dppp("demo --quick --out /proc/none"))
 

@@ -23,6 +23,7 @@ from dppp.cli.optional_packages import load_pyplot, require_scikit_learn
 from dppp.cli.options import JsonOption
 from dppp.cli.output_files import make_folder, write_bytes
 from dppp.cli.terminal import emit, federation_progress, waiting
+from dppp.errors import InputError
 
 if TYPE_CHECKING:
     from dppp.federation import Parties
@@ -91,6 +92,11 @@ def demo(
 ) -> None:
     """Twenty hospitals label patients together, privately; two of them fail mid-way."""
     require_scikit_learn()
+    if data != "breast-cancer" and not web:
+        raise InputError(
+            f"the demo on a terminal is with breast-cancer, not with {data!r}",
+            hint="add --web for the records digits, or leave --data out",
+        )
     if web:
         serve_demo(data=data, port=port, is_browser_wanted=browser)
         return
