@@ -208,10 +208,19 @@ class _Keep:
         if released.receipt is None:
             return found  # all were released before
         if self.receipts is not None:
-            write_bytes(self.receipts / f"batch-{number:04d}.receipt", released.receipt)
+            _keep(self.receipts, number, "receipt", released.receipt)
         if self.transcripts is not None and released.transcript is not None:
-            write_bytes(self.transcripts / f"batch-{number:04d}.transcript", released.transcript)
+            _keep(self.transcripts, number, "transcript", released.transcript)
         return found
+
+
+def _keep(folder: Path, number: int, ending: str, data: bytes) -> None:
+    """Under the batch's number, or the next that is free: what another run kept there stays."""
+    path = folder / f"batch-{number:04d}.{ending}"
+    while path.exists() and path.read_bytes() != data:
+        number += 1
+        path = folder / f"batch-{number:04d}.{ending}"
+    write_bytes(path, data)
 
 
 def _require_all_signed(unsigned: int) -> None:

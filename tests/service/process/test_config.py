@@ -278,7 +278,14 @@ def test_terms_survive_their_file(of_cryptosystem: dict[str, Any], tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"class_names": ("one",)}, "class_names"),
+        ({"class_names": ("one",)}, "at least two names"),
+        ({"class_names": ("one",), "low": 0.0}, "both bounds"),
+        ({"class_names": ("one",), "low": 1.0, "high": 1.0}, "lower one first"),
+        ({"class_names": ("one", "two"), "low": 0.0, "high": 1.0}, "one name"),
+        ({"max_labels": 3}, "1 to the number of labels"),
+        ({"label_share": 0.5}, "labels need max_labels"),
+        ({"max_labels": 1, "levels": 5}, "not of both"),
+        ({"max_labels": 1, "abstain_below": 2}, "abstentions"),
         ({"class_names": ("one", "one")}, "once only"),
         ({"features": ()}, "features"),
         ({"name": "a\nb"}, "printable"),
