@@ -258,7 +258,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path: Path) -> None
         (init, "--feature"),
         (f"{init} --feature a --features-from b.csv", "--feature"),
         (f"{init} --features-from {tmp_path}/none.csv", "cannot read"),
-        (f"{init.replace('--class benign', '')} --feature a", "class_names"),
+        (f"{init.replace('--class benign', '')} --feature a", "at least two names"),
         (f"{init.replace('skellam', 'laplace')} --feature a", "noise"),
         (f"{init.replace('--epsilon 8', '--epsilon 0')} --feature a", "epsilon"),
         (f"join {home} --name ''", "printable"),

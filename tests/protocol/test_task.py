@@ -125,7 +125,7 @@ def test_an_uncertified_task_cannot_exist() -> None:
         ({"colluders": 0}, "shares"),
         ({"colluders": 4}, "below teachers"),
         ({"colluders": 2, "dropouts": 2}, "threshold"),
-        ({"class_names": ("one",)}, "classes"),
+        ({"class_names": ("one",)}, "at least two names"),
         ({"class_names": ("one", "one", "two")}, "different"),
         ({"class_names": ("one", "", "two")}, "printable"),
         ({"features": ()}, "features"),

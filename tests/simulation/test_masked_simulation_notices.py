@@ -149,7 +149,7 @@ def _keep_no_epoch_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def _draw_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     take_out(
         monkeypatch,
-        Teacher._entries,
+        Teacher._with_noise,
         "table.draw(votes.size, self._randomness) - table.lowest",
         "-table.lowest",
     )

@@ -5,6 +5,7 @@ import pytest
 from prometheus_client import generate_latest
 from tests.protocol.small import small
 
+from dppp.protocol.wire import VERSION
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
 from dppp.service.teacher import station as teacher_station
 from dppp.service.teacher.metrics import TeacherMetrics
@@ -35,7 +36,7 @@ def test_kinds_that_somebody_made_up_make_no_new_metrics(
 ) -> None:
     before = len(generate_latest(metrics.registry).decode().splitlines())
     for number in range(300):
-        made_up = msgpack.packb({"version": 1, "kind": f"kind {number}"})
+        made_up = msgpack.packb({"version": VERSION, "kind": f"kind {number}"})
         assert station._answer(made_up) is None
     lines = generate_latest(metrics.registry).decode().splitlines()
     assert len(lines) < before + 50
