@@ -174,7 +174,7 @@ CALLS: list[tuple[str, Callable[[], Any], type[DpppError], str]] = [
     ("a missing vote", lambda: count_votes([[0, None]]), InputError, "missing"),
     ("labels of other rows", lambda: count_votes([[0, 1]], [0, 1]), InputError, "labels"),
     ("too few models", lambda: federate(models=[say_a]), InputError, "models of 1"),
-    ("one class in a task", lambda: federate(class_names=["x"]), InputError, "class"),
+    ("one class in a task", lambda: federate(class_names=["x"]), InputError, "two names"),
     ("no features", lambda: federate(features=[]), InputError, "feature"),
     ("a row too wide", lambda: ask([[1.0, 2.0]]), InputError, "rows of 1 numbers"),
     ("a row of text", lambda: ask([["red"]]), InputError, "number"),

@@ -71,10 +71,16 @@ class Question:
         """What one vote can do to this many counts; refuses a number of counts that cannot be."""
         if self.kind == "number":
             if counts != 1:
-                raise TaskError(f"a number has one count, with one name, not {counts}")
+                raise TaskError(
+                    f"a number has one count, with one name, not {counts}",
+                    hint="give the name of the number alone",
+                )
             return change_of(classes=1, levels=self.levels)[1]
         if counts < 2:
-            raise TaskError(f"a question of {self.kind} needs at least two names, not {counts}")
+            raise TaskError(
+                f"a question of {self.kind} needs at least two names, not {counts}",
+                hint="name every class or label that can be asked for",
+            )
         if self.kind == "choice":
             return ONE_OF_CLASSES
         return change_of(classes=counts, max_labels=self.most_labels)[1]

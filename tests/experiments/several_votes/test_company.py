@@ -57,7 +57,7 @@ def test_votes_by_size_are_as_many_in_total_but_not_for_each(rows):
     assert even.votes_total == 200
     assert by_size.votes_total == pytest.approx(200, abs=10)
     assert by_size.records_most > 10 * by_size.records_least
-    assert by_size.accuracy_plurality != even.accuracy_plurality
+    assert by_size.accuracy_mean != even.accuracy_mean
 
 
 def test_only_the_silent_ways_have_a_threshold_and_silence(rows):
