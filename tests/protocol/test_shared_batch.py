@@ -273,3 +273,31 @@ def test_what_was_not_charged_in_the_first_attempt_is_not_voted_on_in_the_next()
     assert not may_vote_on(request.batch_id, split_query_ids(bad.query_ids))
     assert may_vote_on(bytes(32), split_query_ids(bad.query_ids))
     assert not may_vote_on(bytes(32), split_query_ids(good.query_ids))
+
+
+def test_a_query_in_two_parts_is_refused_by_teachers_though_one_part_cannot_be_read() -> None:
+    """Made readable in a later attempt, the second part would get another vote for one charge."""
+    parties = certain()
+    one = asked_by(parties, 1, "one")
+    for second in (one, garbage(one)):
+        asked = sent_to(parties, shared(one, second), 1)
+        with pytest.raises(RowsChanged, match="same query"):
+            parties.teachers[1].handle(encode(asked), now=NOW)
+        assert answered(parties, 1) == 0
+
+
+def test_without_that_a_query_in_two_parts_would_be_voted_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parties = certain()
+    one = asked_by(parties, 1, "one")
+    take_out(
+        monkeypatch,
+        dppp.protocol.shared_batch.read_parts,
+        "len(set(split_query_ids(named))) < len(named) // HASH_BYTES",
+        "False",
+    )
+    monkeypatch.setattr("dppp.protocol.teacher.read_parts", dppp.protocol.shared_batch.read_parts)
+    asked = sent_to(parties, shared(one, garbage(one)), 1)
+    assert parties.teachers[1].handle(encode(asked), now=NOW) is not None
+    assert answered(parties, 1) == 1

@@ -23,6 +23,7 @@ from dppp.protocol.messages import (
     QueryId,
     SharedPart,
     batch_id,
+    split_query_ids,
 )
 from dppp.protocol.rows import (
     OpenedRows,
@@ -83,10 +84,12 @@ def read_parts(
     if not request.shared:
         opened = open_rows(task, index, private_key, request)
         return (PartRows(queries=request.queries, opened=opened),)
-    if batch_id(task.task_id, b"".join(each.query_ids for each in request.shared)) != (
-        request.batch_id
-    ):
+    named = b"".join(each.query_ids for each in request.shared)
+    if batch_id(task.task_id, named) != request.batch_id:
         raise RowsChanged("the query ids are not those of the batch; nothing was charged")
+    if len(set(split_query_ids(named))) < len(named) // HASH_BYTES:
+        # Else a part that is made readable in a later attempt gets a second vote for one charge.
+        raise RowsChanged("two parts of the batch name the same query; nothing was charged")
     found = []
     for place, part in enumerate(request.shared):
         rows = _read_part(task, index, private_key, request, part)
