@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
-
 from tests.experiments.real_data import need_data
 
 from dppp import PrivateVotingClassifier, StudentClassifier
