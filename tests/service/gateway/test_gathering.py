@@ -256,3 +256,29 @@ def test_a_batch_that_never_ends_holds_nobody_up_for_ever(monkeypatch: pytest.Mo
 
     asyncio.run(asyncio.wait_for(story(), 60))
     assert len(sent) == 2
+
+
+@pytest.mark.attack
+def test_a_job_that_is_gone_on_with_at_its_last_second_cuts_nobodys_time_short() -> None:
+    parties = certain()
+    sent: list[BatchRequest] = []
+    store = MemoryBatchStore()
+
+    async def dispatch(request: BatchRequest) -> None:
+        sent.append(request)
+        store.put_once(request.batch_id, Kind.OUTCOME, b"")
+
+    async def story() -> None:
+        gatherer = Gatherer(Places(store, time.time), dispatch, seconds=0.05)
+        deadlines = (1000, 401, 1002, 995)
+        asked = [
+            BatchRequest(deadline=deadline, queries=sealed(parties, 1)) for deadline in deadlines
+        ]
+        await asyncio.gather(*map(gatherer.send, asked))
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert sorted((each.deadline, len(each.parts)) for each in sent) == [
+        (401, 1),
+        (995, 2),
+        (1000, 1),
+    ]

@@ -15,7 +15,7 @@ read, so a part of garbage harms its own querier only (protocol/shared_batch.py)
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.service.gateway.places import Places
@@ -29,14 +29,21 @@ _LONGEST_WAIT_SECONDS = 2.0
 _LEAST_PAUSE_SECONDS = 0.01
 _LONGEST_PART = 2**16
 """Bytes of sealed rows: a longer part goes alone, so that the others do not wait for it."""
+_DEADLINES_APART_SECONDS = 30
+"""The earliest deadline is that of all: a job that is gone on with late gets no company."""
 
 
 @dataclass(slots=True)
 class _Group:
     """What came within one moment, and the task that sends it."""
 
-    requests: list[BatchRequest] = field(default_factory=list)
+    requests: list[BatchRequest]
     sending: asyncio.Task[None] | None = None
+
+    def has_room_for(self, request: BatchRequest) -> bool:
+        """Whether there are few enough, and none would cut the time of the others short."""
+        apart = abs(request.deadline - self.requests[0].deadline)
+        return len(self.requests) < MOST_PARTS and apart <= _DEADLINES_APART_SECONDS
 
 
 class Gatherer:
@@ -67,10 +74,11 @@ class Gatherer:
         await asyncio.shield(self._sending[own])  # who goes away leaves the others waiting
 
     def _join(self, request: BatchRequest) -> asyncio.Task[None]:
-        if self._group is None or len(self._group.requests) >= MOST_PARTS:
-            self._group = _Group()
+        if self._group is None or not self._group.has_room_for(request):
+            self._group = _Group(requests=[request])
             self._group.sending = asyncio.create_task(self._close(self._group))
-        self._group.requests.append(request)
+        else:
+            self._group.requests.append(request)
         assert self._group.sending is not None, "it was made with the group"
         return self._group.sending
 

@@ -154,10 +154,13 @@ def _adversary(task: Task, names: Names | None) -> tuple[tuple[str, str], ...]:
         else "aggregator, broker and querier, but NOT a teacher who sees the counts: it knows its "
         "own noise (C = 0)"
     )
+    dropouts = f"up to {trust.dropouts} teachers may vanish in any query, beside these"
+    if not trust.survives_withholding:
+        dropouts += "; colluders who stay silent as well can stop a batch"
     hosts = "" if names is None else f" at {', '.join(names.hosts)}"
     return (
         ("Adversary (C)", colluders),
-        ("Dropouts (D)", f"up to {trust.dropouts} teachers may vanish in any query, beside these"),
+        ("Dropouts (D)", dropouts),
         ("Noise counts on", f"{trust.honest_shares} honest shares in every count"),
         ("To open a list", f"{trust.threshold} teachers must have endorsed it"),
         ("Teachers", ", ".join(teacher.name for teacher in task.teachers)),
