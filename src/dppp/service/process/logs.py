@@ -60,9 +60,15 @@ def log_to_stderr(level: str, *, as_json: bool = False) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker.py says it in our words
+    logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker/connection.py says it better
+    logging.getLogger("asyncio").addFilter(_is_news)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)
         logger.handlers[:] = []
         logger.propagate = True
         logger.setLevel(logging.WARNING)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not what asyncio says at each end of each TLS connection, which needs nobody."""
+    return "eof_received" not in record.getMessage()
