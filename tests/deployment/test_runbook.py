@@ -228,6 +228,7 @@ def test_five_hosts_come_from_nothing_to_labels_though_one_has_a_slow_line(
     assert verified["ballots"] == len(HOSPITALS)
     for host in HOSPITALS:
         spent = runbook.type(host, "ledger show data/dppp/ledger.db")
+        assert isinstance(spent["data"], list)
         (data,) = spent["data"]
         assert [each["answered"] for each in data["tasks"]] == [ROWS]
     (released,) = runbook.lines("c", "batch released")
