@@ -61,7 +61,7 @@ def log_to_stderr(level: str, *, as_json: bool = False) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker/connection.py says it better
-    logging.getLogger("asyncio").addFilter(_is_news)
+    quiet_asyncio()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)
         logger.handlers[:] = []
@@ -69,6 +69,10 @@ def log_to_stderr(level: str, *, as_json: bool = False) -> None:
         logger.setLevel(logging.WARNING)
 
 
+def quiet_asyncio() -> None:
+    """Leave out what asyncio says at each end of each TLS connection, which needs nobody."""
+    logging.getLogger("asyncio").addFilter(_is_news)
+
+
 def _is_news(record: logging.LogRecord) -> bool:
-    """Not what asyncio says at each end of each TLS connection, which needs nobody."""
     return "eof_received" not in record.getMessage()
