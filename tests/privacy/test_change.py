@@ -191,6 +191,13 @@ def test_a_number_of_one_level_costs_one_count_of_a_choice() -> None:
     assert change_of(classes=5, max_labels=1)[1] == change_of(classes=5)[1]
 
 
+def test_a_single_coordinate_moves_as_far_as_the_question_says() -> None:
+    noise, change = Binomial(total_tosses=100), Change(moved=1, shift=4)
+    found = delta_at(noise, 0.5, scope="single-coordinate", change=change)
+    assert found == delta_at(noise, 0.5, change=change)
+    assert found > delta_at(noise, 0.5, scope="single-coordinate")
+
+
 def test_labels_and_numbers_have_no_calibration_of_the_paper() -> None:
     with pytest.raises(InputError, match="one of several classes"):
         calibrate("binomial", epsilon=1, delta=1e-3, teachers=20, levels=10, calibration="paper")
