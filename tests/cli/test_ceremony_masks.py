@@ -220,7 +220,7 @@ def test_an_operator_sees_the_privacy_card_before_it_says_yes(copied: tuple[Path
     config = root / "hospital-b" / "teacher.toml"
     code, shown = accept_on_a_terminal(config, b"n\n")
     assert code == 1
-    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right labels: one dishonest"):
+    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right answers: one dishonest"):
         assert word in shown
     assert not (root / "hospital-b" / "ledger.db").exists()
     code, shown = accept_on_a_terminal(config, b"y\n")

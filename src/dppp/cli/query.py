@@ -140,6 +140,7 @@ def query(
         budget = connection.budget()
     result = {
         "out": str(out),
+        "question": task.question.kind,
         **_count(labelled, is_signed),
         **keep.describe(),
         "row_key": str(secrets_file),
@@ -404,8 +405,11 @@ def join_labels(labels: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> None:
+    is_choice = result["question"] == "choice"
+    what = "labels" if is_choice else "answers"
+    abstained = f" ({result['abstained']:,} abstained)" if is_choice else ""
     console.print(
-        f"{result['rows']:,} labels in {result['out']} ({result['abstained']:,} abstained).",
+        f"{result['rows']:,} {what} in {result['out']}{abstained}.",
         soft_wrap=True,
         markup=False,
     )
@@ -421,7 +425,7 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
     )
     if result["flagged"]:
         console.print(
-            f"{result['flagged']:,} labels have counts that votes and noise hardly ever give: a "
+            f"{result['flagged']:,} {what} have counts that votes and noise hardly ever give: a "
             "teacher may have cast more than a vote.",
             style="red",
             soft_wrap=True,

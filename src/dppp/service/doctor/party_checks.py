@@ -12,6 +12,7 @@ from dppp.service.broker.connection import BrokerAccess, reach_broker
 from dppp.service.doctor.finding import Finding, failed, good, skipped, warning
 from dppp.service.doctor.home_checks import Patient, check_disk
 from dppp.service.process.config import AggregatorConfig, ChatModel, PickleModel, TeacherConfig
+from dppp.service.process.metrics import DEFAULT_DEADLINE_SECONDS
 from dppp.service.stores.batches import open_batch_store
 from dppp.service.stores.epoch_secrets import check_epoch_secrets
 from dppp.service.stores.head_file import HeadFile
@@ -125,6 +126,15 @@ def check_model(patient: Patient) -> Iterator[Finding]:
     models = load_models(config, task, index, watch=ModelWatch(lambda: None), allow_pickle=False)
     if isinstance(config.model, ChatModel):
         yield skipped("model", "a language model is not asked here", "look at its server")
+        seconds = len(models) * config.model.vote_seconds
+        if seconds >= DEFAULT_DEADLINE_SECONDS:
+            yield warning(
+                "model",
+                f"{len(models)} votes of vote_seconds = {config.model.vote_seconds:g} may take "
+                f"{seconds:g} seconds of a batch, whose usual deadline is "
+                f"{DEFAULT_DEADLINE_SECONDS}; a ballot that is late shows that records made it so",
+                "lower vote_seconds, or know that the aggregator's deadline_seconds is longer",
+            )
         return
     yield good("model", f"{len(models)} answered made-up rows of the task")
 

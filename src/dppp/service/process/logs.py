@@ -61,6 +61,8 @@ def log_to_stderr(level: str, *, as_json: bool = False) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker/connection.py says it better
+    # A line for each call to a model, with words that its server chose.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     quiet_asyncio()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)

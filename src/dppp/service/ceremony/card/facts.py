@@ -4,21 +4,26 @@ Made from a task alone, or with a teacher's ledger, and with the federation file
 one. Names in a task come from others; whoever shows a card escapes every word of it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dppp import __version__
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.privacy.ledger.summary import DataSummary
 from dppp.protocol.task import Task
 from dppp.protocol.units import describe_unit
+from dppp.service.ceremony.card.of_question import (
+    bias_and_use,
+    losses_accounted,
+    moved_by_one_vote,
+    noise_in_a_count,
+)
 
 NOT_PROMISED = (
-    "Right labels: one dishonest teacher who stays within the noise can decide them.",
+    "Right answers: one dishonest teacher who stays within the noise can decide them.",
     "Secrecy of the rows that are asked about from the teachers, who must read them.",
     "Anything once more teachers collude than the promise counts on.",
-    "Anything about what the labels teach in general: that smoking is bad holds for you too.",
+    "Anything about what the answers teach in general: that smoking is bad holds for you too.",
     "Anything against timing: how long a teacher's model thinks is not covered.",
     "Anything if the cryptography is broken, now or later: a recorded ballot can be kept.",
     "Anything for data that is also used elsewhere and counted in another ledger.",
@@ -136,7 +141,7 @@ def _protected(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "Neighbours",
             "two versions of one teacher's data that differ in one unit; the vote of one model "
-            "may then move from one class to another in every query",
+            f"may then {moved_by_one_vote(task)} in every query",
         ),
         ("Votes", f"{each} of each teacher, {sum(task.votes):,} in all; public"),
         ("Question", task.question.describe(task.class_names)),
@@ -166,7 +171,7 @@ def _adversary(task: Task, names: Names | None) -> tuple[tuple[str, str], ...]:
         ("Teachers", ", ".join(teacher.name for teacher in task.teachers)),
         ("Aggregator", "untrusted" if names is None else f"{names.aggregator}; untrusted"),
         ("Broker", "untrusted" if names is None else f"{names.broker}{hosts}; untrusted"),
-        ("Querier", "whoever has a token of the aggregator; sees noisy counts and labels"),
+        ("Querier", "whoever has a token of the aggregator; sees noisy counts and answers"),
     )
 
 
@@ -202,7 +207,7 @@ def _price(
 def _spent(task: Task, answered: int) -> str:
     if answered == 0:
         return "nothing yet: no query was answered"
-    epsilon = account([Spending(noise=task.noise, queries=answered)], task.delta)
+    epsilon = account([task.promise.spending(task.noise, answered)], task.delta)
     return f"ε = {epsilon:.4g} at δ = {task.delta:g}, by {answered:,} answered queries"
 
 
@@ -217,11 +222,11 @@ def _noise(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "In a count",
             f"variance {noise.variance:.6g} of the honest shares alone, standard deviation "
-            f"{math.sqrt(noise.variance):.4g} votes",
+            f"{noise_in_a_count(task)}",
         ),
         (
             "Accounting",
-            "exact privacy loss distribution of the two counts that move, composed over all "
+            f"exact privacy loss distribution of {losses_accounted(task)}, composed over all "
             "queries, rounded up; adaptive queries allowed",
         ),
         (
@@ -269,9 +274,7 @@ def _nist(task: Task) -> tuple[tuple[str, str], ...]:
         ),
         (
             "How useful and how biased is the result?",
-            f"Noise is the same for every class and has mean 0; standard deviation "
-            f"{math.sqrt(task.noise.variance):.4g} beside {sum(task.votes):,} votes. Rare classes "
-            "lose most. Bias of the teachers' models stays.",
+            bias_and_use(task),
         ),
         (
             "Is the implementation safe from floating point?",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dppp import __version__
 from dppp.protocol.units import describe_unit
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card
+from dppp.service.ceremony.card.of_question import post_processing
 
 _TO_FILL_IN = "to be filled in by the curator"
 
@@ -55,7 +56,7 @@ def registry_entry(card: Card) -> dict[str, object]:
                 f"{card.text('Cryptography')}",
                 "composition": "Privacy loss distributions of all queries, composed exactly; "
                 "tasks on the same data add up in each teacher's ledger.",
-                "post_processing": "The class of the largest noisy count, or an abstention.",
+                "post_processing": post_processing(card.task),
                 "justification": card.text("Questions of NIST SP 800-226"),
             },
             "administrative": {
