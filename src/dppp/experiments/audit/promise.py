@@ -17,6 +17,7 @@ from dppp.privacy.accounting import Spending, account
 from dppp.privacy.certificate import Certificate
 from dppp.privacy.change import Change
 from dppp.protocol.question import Question
+from dppp.randomness import RandomSource, system_randomness
 
 MODES = ("fast", "real")
 
@@ -116,12 +117,14 @@ def audit_promise(
     seed: int = 1,
     moves: Moves | None = None,
     question: Question | None = None,
+    randomness: RandomSource = system_randomness,
     planted: Callable[[Play], Play] = lambda play: play,
     report: OnProgress = lambda *_: None,
 ) -> PromiseAudit:
     """Attack the noise of this certificate; `planted` may put a fault into what is played.
 
-    The real mode asks this question, if one is given, and else one that is as the promise says.
+    The real mode asks this question, if one is given, and else one that is as the promise says. Its
+    teachers draw from `randomness`.
     """
     if mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint="choose fast or real")
@@ -136,7 +139,7 @@ def audit_promise(
     play: Play
     if mode == "real":
         _require_playable(certificate, move)
-        roles = ThroughTheRoles.of(certificate, move, question)
+        roles = ThroughTheRoles.of(certificate, move, question, randomness=randomness)
         batches = _TEACHERS // certificate.trust.teachers
         usual = roles.games * min(max(batches, _FEWEST_BATCHES), _MOST_BATCHES)
         play, at_once = roles, roles.games

@@ -26,7 +26,7 @@ from dppp.privacy.change import ONE_OF_CLASSES
 from dppp.privacy.sampling import sampling_table
 from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.votes import Predict, cast_votes
-from dppp.randomness import system_randomness
+from dppp.randomness import RandomSource, system_randomness
 
 _CANARY = 1
 """The teacher of whose votes one moves."""
@@ -39,12 +39,13 @@ class Colluder:
     """A teacher's randomness and models in one hand: what is drawn after the votes is the noise."""
 
     answer: object
+    source: RandomSource
     noise: list[bytes] = field(default_factory=list, repr=False)
     _has_voted: bool = False
 
     def randomness(self, count: int) -> bytes:
-        """The system's; the bytes of the noise of each list are kept."""
-        drawn = system_randomness(count)
+        """As any teacher's; the bytes of the noise of each list are kept."""
+        drawn = self.source(count)
         if self._has_voted:
             self.noise.append(drawn)
             self._has_voted = False
@@ -79,9 +80,18 @@ class ThroughTheRoles:
     question: Question
     moves: Moves
     games: int
+    randomness: RandomSource = system_randomness
+    """Of all teachers; tests give one that they can repeat."""
 
     @classmethod
-    def of(cls, certificate: Certificate, moves: Moves, question: Question | None = None) -> Self:
+    def of(
+        cls,
+        certificate: Certificate,
+        moves: Moves,
+        question: Question | None = None,
+        *,
+        randomness: RandomSource = system_randomness,
+    ) -> Self:
         """As many games at a time as one task can hold; by default the promise's own question."""
         games, of_all = for_many_games(certificate)
         return cls(
@@ -90,6 +100,7 @@ class ThroughTheRoles:
             question=question or question_of(certificate.promise),
             moves=moves,
             games=games,
+            randomness=randomness,
         )
 
     def __call__(self, worlds: Worlds) -> Seen:
@@ -102,7 +113,8 @@ class ThroughTheRoles:
         stays, goes = answers_of(self.question, self.moves)
         first_colluder = trust.teachers - trust.colluders + 1
         colluders = {
-            index: Colluder(answer=stays) for index in range(first_colluder, trust.teachers + 1)
+            index: Colluder(answer=stays, source=self.randomness)
+            for index in range(first_colluder, trust.teachers + 1)
         }
         # In every second query the vote moves back.
         turned = np.arange(certificate.promise.queries) % 2 == 1
@@ -146,6 +158,8 @@ class ThroughTheRoles:
             predict = colluders[index].predict if index in colluders else _always(stays)
             models[index] = [predict] * self._votes_of(index)
         models[_CANARY] = canary
+        sources = dict.fromkeys(models, self.randomness)
+        sources |= {index: colluder.randomness for index, colluder in colluders.items()}
         return create_federation(
             name="audit",
             class_names=[f"count {number}" for number in range(certificate.promise.classes)],
@@ -154,7 +168,7 @@ class ThroughTheRoles:
             models=list(models.values()),
             cryptosystem="masks",
             unit=certificate.unit,
-            randomness={index: colluder.randomness for index, colluder in colluders.items()},
+            randomness=sources,
             question=self.question,
         )
 

@@ -12,6 +12,9 @@ from tests.small_federation import kept_certificate
 
 from dppp.federation import create_federation
 from dppp.privacy.accounting import Spending, account
+from dppp.privacy.calibration import calibrate
+from dppp.privacy.change import Change
+from dppp.protocol.question import Question
 from dppp.protocol.task import Task
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card, make_card, short_lines
 from dppp.service.ceremony.card.page import escape_markdown, to_html, to_markdown
@@ -153,6 +156,45 @@ def test_what_is_spent_follows_from_the_queries_that_were_answered(task: Task) -
         f"ε = {epsilon:.4g} at δ = {task.delta:g}, by 3 answered queries; by the aggregator's count"
     )
     assert "nothing yet" in dict(make_card(task, charged=0).section("Price").lines)["Spent"]
+
+
+def asked_otherwise(question: Question, **terms: int) -> Card:
+    """Of a task with another question than one of classes, three of its queries answered."""
+    certificate = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, **terms)
+    names = [f"name {place}" for place in range(certificate.promise.classes)]
+    parties = create_federation(
+        name="otherwise",
+        class_names=names,
+        features=["x"],
+        certificate=certificate,
+        models=[lambda rows: [0] * len(rows)] * 4,
+        question=question,
+    )
+    return make_card(parties.task, charged=3)
+
+
+def test_a_number_has_its_own_price_and_words() -> None:
+    """A move of a hundred steps costs more than one between two classes."""
+    card = asked_otherwise(Question.of_number(low=0, high=1, levels=100), levels=100)
+    task = card.task
+    exact = account(
+        [Spending(noise=task.noise, queries=3, change=Change(moved=1, shift=100))], 1e-5
+    )
+    as_classes = account([Spending(noise=task.noise, queries=3)], 1e-5)
+    assert dict(card.section("Price").lines)["Spent"].startswith(f"ε = {exact:.4g} at")
+    assert exact > 10 * as_classes
+    text = " ".join(card.text(each.title) for each in card.sections)
+    assert "from one end of the range to the other, 100 steps" in text
+    assert "the one count, which moves by up to 100" in text
+    assert "class" not in text.replace(NOT_PROMISED[3], "")
+    assert "mean" in registry_entry(card)["deployment"]["implementation"]["post_processing"]
+
+
+def test_labels_have_their_own_words() -> None:
+    card = asked_otherwise(Question.of_labels(most_labels=2), classes=6, max_labels=2)
+    text = " ".join(card.text(each.title) for each in card.sections)
+    assert "drop up to 2 labels and take up as many others" in text
+    assert "the 4 counts that move" in text
 
 
 def test_no_colluders_are_named_on_the_card() -> None:

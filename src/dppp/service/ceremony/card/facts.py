@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dppp import __version__
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.privacy.ledger.summary import DataSummary
 from dppp.protocol.task import Task
 from dppp.protocol.units import describe_unit
@@ -136,7 +136,7 @@ def _protected(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "Neighbours",
             "two versions of one teacher's data that differ in one unit; the vote of one model "
-            "may then move from one class to another in every query",
+            f"may then {_move(task)} in every query",
         ),
         ("Votes", f"{each} of each teacher, {sum(task.votes):,} in all; public"),
         ("Question", task.question.describe(task.class_names)),
@@ -199,7 +199,7 @@ def _price(
 def _spent(task: Task, answered: int) -> str:
     if answered == 0:
         return "nothing yet: no query was answered"
-    epsilon = account([Spending(noise=task.noise, queries=answered)], task.delta)
+    epsilon = account([task.promise.spending(task.noise, answered)], task.delta)
     return f"ε = {epsilon:.4g} at δ = {task.delta:g}, by {answered:,} answered queries"
 
 
@@ -214,11 +214,11 @@ def _noise(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "In a count",
             f"variance {noise.variance:.6g} of the honest shares alone, standard deviation "
-            f"{math.sqrt(noise.variance):.4g} votes",
+            f"{math.sqrt(noise.variance):.4g} {_count_unit(task)}",
         ),
         (
             "Accounting",
-            "exact privacy loss distribution of the two counts that move, composed over all "
+            f"exact privacy loss distribution of {_counts_moved(task)}, composed over all "
             "queries, rounded up; adaptive queries allowed",
         ),
         (
@@ -266,9 +266,7 @@ def _nist(task: Task) -> tuple[tuple[str, str], ...]:
         ),
         (
             "How useful and how biased is the result?",
-            f"Noise is the same for every class and has mean 0; standard deviation "
-            f"{math.sqrt(task.noise.variance):.4g} beside {sum(task.votes):,} votes. Rare classes "
-            "lose most. Bias of the teachers' models stays.",
+            f"{_utility(task)} Bias of the teachers' models stays.",
         ),
         (
             "Is the implementation safe from floating point?",
@@ -307,3 +305,38 @@ def _counts_released(task: Task) -> str:
     if task.question.kind == "number":
         return "one noisy sum of all votes, and the mean that follows from it"
     return f"one noisy count for each of {len(task.class_names)} names"
+
+
+def _move(task: Task) -> str:
+    question = task.question
+    if question.kind == "number":
+        return f"move from one end of the range to the other, {question.levels:,} steps,"
+    if question.kind == "labels":
+        return f"drop up to {question.most_labels} labels and take up as many others"
+    return "move from one class to another"
+
+
+def _counts_moved(task: Task) -> str:
+    change = task.promise.change
+    if task.question.kind == "number":
+        return f"the one count, which moves by up to {change.shift:,}"
+    return f"the {'two' if change.moved == 2 else change.moved} counts that move"
+
+
+def _count_unit(task: Task) -> str:
+    return "steps" if task.question.kind == "number" else "votes"
+
+
+def _utility(task: Task) -> str:
+    deviation, votes = math.sqrt(task.noise.variance), f"{sum(task.votes):,} votes"
+    if task.question.kind == "number":
+        error = task.question.standard_error(task.noise.variance, sum(task.votes))
+        return (
+            f"Noise has mean 0; standard deviation {deviation:.4g} beside {votes} of up to "
+            f"{task.question.levels:,} steps each, which is {error:.4g} of the mean."
+        )
+    each, all_rare = ("label", "labels") if task.question.kind == "labels" else ("class", "classes")
+    return (
+        f"Noise is the same for every {each} and has mean 0; standard deviation {deviation:.4g} "
+        f"beside {votes}. Rare {all_rare} lose most."
+    )

@@ -13,6 +13,11 @@ from dppp.protocol.units import describe_unit
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card
 
 _TO_FILL_IN = "to be filled in by the curator"
+_POST_PROCESSING = {
+    "choice": "The class of the largest noisy count, or an abstention.",
+    "labels": "Each label whose noisy count is at least a public share of the votes.",
+    "number": "The mean that follows from the noisy sum, cut off at the public bounds.",
+}
 
 
 def to_registry_yaml(card: Card) -> str:
@@ -55,7 +60,7 @@ def registry_entry(card: Card) -> dict[str, object]:
                 f"{card.text('Cryptography')}",
                 "composition": "Privacy loss distributions of all queries, composed exactly; "
                 "tasks on the same data add up in each teacher's ledger.",
-                "post_processing": "The class of the largest noisy count, or an abstention.",
+                "post_processing": _POST_PROCESSING[card.task.question.kind],
                 "justification": card.text("Questions of NIST SP 800-226"),
             },
             "administrative": {
