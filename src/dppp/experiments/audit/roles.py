@@ -137,13 +137,14 @@ class ThroughTheRoles:
             counts -= colluder.shares(certificate, [len(rows) for rows in lists])
         by_game = counts[np.argsort(np.concatenate(lists))].reshape(*is_there.shape, -1)
         before = np.where(turned[:, np.newaxis], self._counts_of(goes), self._counts_of(stays))
-        seen = (by_game - before)[:, :, : self.moves.counts]
+        seen: Seen = (by_game - before)[:, :, : self.moves.counts]
         return seen.reshape(len(worlds), -1)
 
     def _counts_of(self, answer: object) -> NDArray[np.int64]:
         """What this answer of a model adds to the counts, by the product's own reading of it."""
         classes = self.certificate.promise.classes
-        return cast_votes(lambda _: [answer], [0], classes, question=self.question)[0]
+        votes = cast_votes(lambda _: [answer], [0], classes, question=self.question)
+        return np.asarray(votes[0])
 
     def _votes_of(self, teacher: int) -> int:
         return self.certificate.votes[teacher - 1] if self.certificate.votes else 1

@@ -4,6 +4,7 @@ import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 import yaml
@@ -158,7 +159,7 @@ def test_what_is_spent_follows_from_the_queries_that_were_answered(task: Task) -
     assert "nothing yet" in dict(make_card(task, charged=0).section("Price").lines)["Spent"]
 
 
-def asked_otherwise(question: Question, **terms: int) -> Card:
+def asked_otherwise(question: Question, **terms: Any) -> Card:
     """Of a task with another question than one of classes, three of its queries answered."""
     certificate = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, **terms)
     names = [f"name {place}" for place in range(certificate.promise.classes)]
@@ -187,7 +188,7 @@ def test_a_number_has_its_own_price_and_words() -> None:
     assert "from one end of the range to the other, 100 steps" in text
     assert "the one count, which moves by up to 100" in text
     assert "class" not in text.replace(NOT_PROMISED[3], "")
-    assert "mean" in registry_entry(card)["deployment"]["implementation"]["post_processing"]
+    assert "mean" in deployment_of(card)["implementation"]["post_processing"]
 
 
 def test_labels_have_their_own_words() -> None:
@@ -217,6 +218,12 @@ def test_the_short_form_has_price_unit_and_what_is_not_promised(task: Task) -> N
     assert {"protects", "price", "against", "ballots", "not"} == set(names)
 
 
+def deployment_of(card: Card) -> dict[str, Any]:
+    entry = registry_entry(card)["deployment"]
+    assert isinstance(entry, dict)
+    return entry
+
+
 FIELDS = {
     "basic": "name data_curators description intended_use data_product_type data_product_region "
     "data_product_sector publication_date",
@@ -234,11 +241,11 @@ FIELDS = {
 
 
 def test_the_registry_knows_every_field_of_an_entry(task: Task) -> None:
-    entry = registry_entry(make_card(task))
-    assert list(entry) == ["url_slug", "deployment"]
-    for part, fields in entry["deployment"].items():
+    card = make_card(task)
+    assert list(registry_entry(card)) == ["url_slug", "deployment"]
+    for part, fields in deployment_of(card).items():
         assert set(fields) <= set(FIELDS[part].split()), part
-    assert set(entry["deployment"]["implementation"]) == set(FIELDS["implementation"].split())
+    assert set(deployment_of(card)["implementation"]) == set(FIELDS["implementation"].split())
     assert registry_entry(make_card(nasty_task("Grüße, <b>")))["url_slug"] == "gr-e-b"
     assert registry_entry(make_card(nasty_task("日本")))["url_slug"] == "to-be-filled-in"
 
