@@ -76,8 +76,7 @@ class Card:
 
     def text(self, title: str) -> str:
         """A section as one text, for a registry's field."""
-        lines = self.section(title).lines
-        return " ".join(f"{name}: {value}." if name else value for name, value in lines)
+        return " ".join(_sentence(*line) for line in self.section(title).lines)
 
 
 def make_card(
@@ -122,6 +121,12 @@ def short_lines(card: Card) -> list[tuple[str, str]]:
         ("not", NOT_PROMISED[0]),
         ("not", NOT_PROMISED[1]),
     ]
+
+
+def _sentence(name: str, value: str) -> str:
+    """A line as running text: its name, if it has one, and one full stop at the end."""
+    said = f"{name}{'' if name.endswith('?') else ':'} {value}" if name else value
+    return said if said.endswith((".", "?", "!", ")")) else f"{said}."
 
 
 def _listed(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
