@@ -90,6 +90,13 @@ def bench(
     singles: Annotated[
         int, typer.Option(help="With --deployment: batches of one query.", min=10)
     ] = 1_000,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            help="With --deployment: all teachers together in these processes, to save memory.",
+            min=1,
+        ),
+    ] = None,
     gather: Annotated[
         int | None,
         typer.Option(
@@ -105,6 +112,7 @@ def bench(
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         load |= {"labels": labels, "singles": singles}
+        load |= {} if hosts is None else {"hosts": hosts}
         _bench_deployment(deployment, load, _cryptosystems(cryptosystem), as_json, gather=gather)
         return
     if not paper:
