@@ -1,6 +1,6 @@
-"""A federation whose messages go through Flower, all on this machine: run.py FOLDER [FLOWER_BIN].
+"""A federation whose messages go through Flower, all on this machine: run.py FOLDER FLOWER.
 
-FLOWER_BIN is the folder of Flower's commands, if that is not where this Python is.
+FOLDER is new; FLOWER is where Flower's commands are, in an environment of its own.
 """
 
 import os
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
@@ -30,29 +30,45 @@ from dppp.service.local.federation import LOCALHOST, LocalFederation, make_local
 from dppp.service.local.processes import free_ports
 from dppp.service.stores.batches import open_batch_store
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "app"))
+sys.path.insert(0, str(Path(__file__).parent / "app"))
 from dppp_over_flower.line import receive_parcels, send_parcels
 
+HERE = Path(__file__).parent
 CLASSES = ("well", "ill")
 TEACHERS = 5
-START_SECONDS = 120
 ROWS = [[36.4, 70.0], [39.6, 118.0], [36.9, 75.0], [40.1, 125.0]]
+START_SECONDS = 120
+Begin = Callable[[str, Sequence[str]], "subprocess.Popen[bytes]"]
+
+
+def main(folder: Path, flower: Path) -> None:
+    local = make_federation(folder)
+    with ExitStack() as stack, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "aggregator.sock"))
+        listener.listen()
+        listener.settimeout(1)
+        begin = partial(start, stack, folder, flower)
+        start_sites(begin, local)
+        app = start_app(begin, folder)
+        with accept(listener, app) as line:
+            ask(local, line)
+            send_parcels(line, {})  # there is nothing more to carry
 
 
 def make_federation(folder: Path) -> LocalFederation:
     """Homes, keys, ledgers: `dppp init` to `dppp teacher accept`, by one person for this once."""
     source = np.random.default_rng(1)
     sick = source.integers(0, 2, size=(TEACHERS, 80))
-    records = np.stack([36.7 + 3 * sick, 72 + 48 * sick], axis=-1) + source.normal(size=(5, 80, 2))
+    measured = np.stack([36.7 + 3 * sick, 72 + 48 * sick], axis=-1)
+    records = measured + source.normal(size=measured.shape)
     terms = make_terms(
         name="over Flower",
         data_id="records",
         class_names=CLASSES,
         features=("temperature", "pulse"),
-        epsilon=30.0,
+        epsilon=40.0,
         delta=1e-5,
-        queries=20,
+        queries=len(ROWS),
         colluders=1,
         dropouts=1,
     )
@@ -60,81 +76,86 @@ def make_federation(folder: Path) -> LocalFederation:
         LogisticRegression().fit(rows, np.array(CLASSES)[labels])
         for rows, labels in zip(records, sick, strict=True)
     ]
-    ports = free_ports(2)
-    return make_local(
-        folder, terms=terms, models=models, broker_port=ports[0], gateway_port=ports[1]
-    )
+    broker, gateway = free_ports(2)  # neither is started
+    return make_local(folder, terms=terms, models=models, broker_port=broker, gateway_port=gateway)
 
 
-def start(stack: ExitStack, folder: Path, name: str, command: Sequence[str]) -> None:
-    """A process with a log, ended with all that it starts when the stack is closed."""
+def start(
+    stack: ExitStack, folder: Path, flower: Path, name: str, command: Sequence[str]
+) -> "subprocess.Popen[bytes]":
+    """A process with a log; it and all that it starts end with the stack."""
     environment = os.environ | {
-        "PATH": f"{Path(command[0]).parent}:{os.environ['PATH']}",  # Flower calls its own commands
+        "PATH": f"{flower}{os.pathsep}{os.environ['PATH']}",  # Flower calls its own commands
         "FLWR_HOME": str(folder / "flower"),
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
     }
     with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - commands of this file
             command, stdout=log, stderr=log, env=environment, start_new_session=True
         )
     stack.callback(process.wait)
-    stack.callback(os.killpg, process.pid, signal.SIGTERM)
+    stack.callback(end, process)
+    return process
 
 
-def deliver(line: Connection, sends: Sequence[Send], _now: int) -> list[Reply]:
-    """A round: messages to teachers, and what they answer, through whatever is on the line."""
-    parcels: dict[int, list[bytes]] = {}
-    for send in sends:
-        parcels.setdefault(send.teacher, []).append(send.data)
-    send_parcels(line, parcels)
-    answers = receive_parcels(line)
-    return [(teacher, answer) for teacher, each in answers.items() for answer in each]
+def end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
 
 
-def main(folder: Path, flower: Path) -> None:
-    local = make_federation(folder)
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
-        listener.bind(str(folder / "aggregator.sock"))
-        listener.listen()
-        listener.settimeout(START_SECONDS)
-        run_flower(stack, local, flower)
-        line = stack.enter_context(Connection(listener.accept()[0].detach()))
-        ask(local, line)
-        send_parcels(line, {})
-
-
-def run_flower(stack: ExitStack, local: LocalFederation, flower: Path) -> None:
-    """A SuperLink; a SuperNode and a teacher for each site; and the app that carries."""
-    folder = local.folder
-    superlink, *nodes = free_ports(1 + local.teachers)
-    begin = partial(start, stack, folder)
-    link = [str(flower / "flower-superlink"), "--insecure", "--port", str(superlink)]
-    begin("superlink", [*link, "--disable-runtime-dependency-installation"])
-    for index, (config, port) in enumerate(zip(local.teacher_configs, nodes, strict=True), 1):
+def start_sites(begin: Begin, local: LocalFederation) -> None:
+    """The SuperLink, and at each site a SuperNode and, beside it, a teacher."""
+    superlink, *ports = free_ports(1 + local.teachers)
+    link = f"{LOCALHOST}:{superlink}"
+    server = ["flower-superlink", "--insecure", "--disable-runtime-dependency-installation"]
+    begin("superlink", [*server, "--port", str(superlink)])
+    for index, (config, port) in enumerate(zip(local.teacher_configs, ports, strict=True), 1):
         place = config.with_name("teacher.sock")
-        begin(f"teacher-{index}", [sys.executable, str(HERE / "teacher.py"), str(config), str(place)])
-        node = [str(flower / "flower-supernode"), "--insecure", "--port", str(port)]
-        node += ["--superlink", f"{LOCALHOST}:{superlink}"]
-        begin(f"node-{index}", [*node, "--node-config", f'teacher={index} socket="{place}"'])
+        here = f'teacher={index} socket="{place}"'
+        node = ["flower-supernode", "--insecure", "--superlink", link, "--port", str(port)]
+        begin(f"site-{index}-teacher", teacher_command(config, place))
+        begin(f"site-{index}-node", [*node, "--node-config", here])
     wait_for(superlink)
-    (folder / "flower").mkdir(exist_ok=True)
-    connection = f'[superlink.here]\naddress = "{LOCALHOST}:{superlink}"\ninsecure = true\n'
-    (folder / "flower" / "config.toml").write_text(connection, encoding="utf-8")
-    settings = f'socket="{folder / "aggregator.sock"}"'
-    begin("app", [str(flower / "flwr"), "run", str(HERE / "app"), "here", "-c", settings, "--stream"])
+    settings = local.folder / "flower"
+    settings.mkdir(exist_ok=True)
+    known = f'[superlink.here]\naddress = "{link}"\ninsecure = true\n'
+    (settings / "config.toml").write_text(known, encoding="utf-8")
+
+
+def teacher_command(config: Path, place: Path) -> list[str]:
+    return [sys.executable, str(HERE / "teacher.py"), str(config), str(place)]
+
+
+def start_app(begin: Begin, folder: Path) -> "subprocess.Popen[bytes]":
+    """What a user of Flower does: submit an app, which Flower takes to all sites and starts."""
+    place = folder / "aggregator.sock"
+    run = ["flwr", "run", str(HERE / "app"), "here", "--stream"]
+    return begin("app", [*run, "--run-config", f'socket="{place}"'])
 
 
 def wait_for(port: int) -> None:
     until = time.monotonic() + START_SECONDS
     while True:
         try:
-            return socket.create_connection((LOCALHOST, port)).close()
+            socket.create_connection((LOCALHOST, port)).close()
         except ConnectionRefusedError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)
+        else:
+            return
+
+
+def accept(listener: socket.socket, app: "subprocess.Popen[bytes]") -> Connection:
+    """The line on which the ServerApp calls."""
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and app.poll() is None:
+        try:
+            return Connection(listener.accept()[0].detach())
+        except TimeoutError:
+            continue
+    raise SystemExit("Flower did not start the app; read the logs in the folder")
 
 
 def ask(local: LocalFederation, line: Connection) -> None:
@@ -151,14 +172,23 @@ def ask(local: LocalFederation, line: Connection) -> None:
             store=store,
         )
         outcome = Federation(aggregator=aggregator, deliver=partial(deliver, line)).ask(ROWS)
-    assert outcome.transcript is not None
+    assert outcome.transcript is not None, "every row is new"
     verify_transcript(outcome.transcript.to_bytes())
     for row, release in zip(ROWS, outcome.answers, strict=True):
         print(row, CLASSES[release.label or 0], release.counts)
-    print(f"transcript verified; teachers at fault: {dict(outcome.blamed)}")
+    print(f"transcript verified; at fault: {sorted(outcome.blamed) or 'nobody'}")
+
+
+def deliver(line: Connection, sends: Sequence[Send], _now: int) -> list[Reply]:
+    """A round: messages to teachers, and what they answer, by whatever is on the line."""
+    parcels: dict[int, list[bytes]] = {}
+    for send in sends:
+        parcels.setdefault(send.teacher, []).append(send.data)
+    send_parcels(line, parcels)
+    answers = receive_parcels(line)
+    return [(teacher, answer) for teacher, each in answers.items() for answer in each]
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so end what was started
-    found = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(sys.executable).parent
-    main(Path(sys.argv[1]).resolve(), found)
+    main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())

@@ -1,1 +1,1 @@
-"""Carries bytes between an aggregator and teachers over Flower; knows nothing of what is in them."""
+"""Carries bytes between an aggregator and teachers over Flower; cannot read what is in them."""

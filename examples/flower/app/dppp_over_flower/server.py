@@ -29,9 +29,7 @@ def find_teachers(grid: Grid, expected: int) -> dict[int, int]:
     until = time.monotonic() + ROUND_SECONDS
     while len(found := list(grid.get_node_ids())) < expected and time.monotonic() < until:
         time.sleep(0.2)
-    asked = [
-        Message(RecordDict(), dst_node_id=node, message_type="query.who") for node in found
-    ]
+    asked = [Message(RecordDict(), dst_node_id=node, message_type="query.who") for node in found]
     return {
         int(reply.content["dppp"]["teacher"]): reply.metadata.src_node_id
         for reply in good(grid.send_and_receive(asked, timeout=ROUND_SECONDS))
