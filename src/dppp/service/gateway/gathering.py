@@ -3,7 +3,9 @@
 A batch costs much the same whether it holds one query or fifty, so this is what makes many small
 askers affordable. The moment lasts a few milliseconds; while the batch before is under way it lasts
 until that one has ended, but two seconds at most. So batches grow with the load, and one that does
-not end holds nobody up for long.
+not end holds nobody up for long. Those who had their answers from it mostly ask again at once, but
+not in the same moment: it lasts a little longer until as many have come as shared that batch. Who
+is alone waits for nobody.
 
 Jobs (jobs.py) sends every single query through here. Where each job's answer is (`Place`) is stored
 before the shared batch is: after a crash between the two the batch was never begun, nothing was
@@ -27,6 +29,9 @@ MOST_PARTS = 64
 """In one batch; who comes after them waits for the next one."""
 _LONGEST_WAIT_SECONDS = 2.0
 _LEAST_PAUSE_SECONDS = 0.01
+_MOST_FOR_RETURN_SECONDS = 0.5
+_PART_FOR_RETURN = 1 / 4
+"""How long to wait for those of the batch before to come again, of the time since it was sent."""
 _LONGEST_PART = 2**16
 """Bytes of sealed rows: a longer part goes alone, so that the others do not wait for it."""
 
@@ -50,6 +55,8 @@ class Gatherer:
         self._group: _Group | None = None
         self._sending: dict[BatchId, asyncio.Task[None]] = {}
         self._last: BatchId | None = None
+        self._last_parts = 1
+        self._last_sent_at = 0.0
         self._unsent: dict[BatchId, BatchRequest] = {}  # placed, and then its start failed
 
     async def send(self, request: BatchRequest) -> None:
@@ -78,6 +85,7 @@ class Gatherer:
         try:
             await asyncio.sleep(self._seconds)
             await self._wait_for_last()
+            await self._wait_for_return(group)
             self._leave(group)
             await self._send(group.requests)
         finally:
@@ -98,10 +106,19 @@ class Gatherer:
                 return
             await asyncio.sleep(max(self._seconds, _LEAST_PAUSE_SECONDS))
 
+    async def _wait_for_return(self, group: _Group) -> None:
+        """For a part of the time that they waited, so that nobody waits much longer than before."""
+        now = asyncio.get_running_loop().time
+        until = now() + min(
+            _PART_FOR_RETURN * (now() - self._last_sent_at), _MOST_FOR_RETURN_SECONDS
+        )
+        while len(group.requests) < self._last_parts and now() < until:
+            await asyncio.sleep(_LEAST_PAUSE_SECONDS)
+
     async def _send(self, requests: Sequence[BatchRequest]) -> None:
         if len(requests) == 1:
             await self._dispatch(requests[0])
-            self._last = requests[0].batch_id
+            self._note_sent(requests[0].batch_id, parts=1)
             return
         shared = BatchRequest(
             deadline=min(each.deadline for each in requests),
@@ -117,5 +134,9 @@ class Gatherer:
         """A batch that could not be started before; one of another process is left to it."""
         if batch in self._unsent:
             await self._dispatch(self._unsent[batch])
-            self._unsent.pop(batch, None)
-            self._last = batch
+            sent = self._unsent.pop(batch, None)
+            self._note_sent(batch, parts=1 if sent is None else 1 + len(sent.others))
+
+    def _note_sent(self, batch: BatchId, *, parts: int) -> None:
+        self._last, self._last_parts = batch, parts
+        self._last_sent_at = asyncio.get_running_loop().time()
