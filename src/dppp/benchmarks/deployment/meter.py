@@ -24,19 +24,15 @@ class Meter:
 
     def measure(self, ask: Callable[[], Asked]) -> dict[str, float]:
         """The figures of some batches, with what all processes spent on them per label."""
-        cpu, through = self._cpu_seconds(), self._broker_bytes()
+        cpu, through = self._cpu_ms(), self._broker_bytes()
         asked = ask()
-        spent = {
-            name: (seconds - cpu[name]) / asked.labels
-            for name, seconds in self._cpu_seconds().items()
-        }
+        spent = {role: (ms - cpu[role]) / asked.labels for role, ms in self._cpu_ms().items()}
         received, sent = self._broker_bytes() - through
-        others = {"broker": spent["broker"], "aggregator": spent["aggregator"]}
         return asked.figures() | {
-            "cpu_ms_per_label": 1000 * sum(spent.values()),
-            "aggregator_cpu_ms_per_label": 1000 * others["aggregator"],
-            "broker_cpu_ms_per_label": 1000 * others["broker"],
-            "teachers_cpu_ms_per_label": 1000 * (sum(spent.values()) - sum(others.values())),
+            "cpu_ms_per_label": sum(spent.values()),
+            "aggregator_cpu_ms_per_label": spent["aggregator"],
+            "broker_cpu_ms_per_label": spent["broker"],
+            "teachers_cpu_ms_per_label": spent["teacher"],
             "broker_bytes_received": float(received),
             "broker_bytes_sent": float(sent),
         }
@@ -54,9 +50,14 @@ class Meter:
             "teachers_most": max(teachers),
         }
 
-    def _cpu_seconds(self) -> dict[str, float]:
+    def _cpu_ms(self) -> dict[str, float]:
+        """Of the processes of each role; there may be several aggregators too."""
         processes = read_processes(self._local.folder)
-        return {each.name: cpu_seconds([each.pid]) for each in processes}
+        of_role = {
+            role: [each.pid for each in processes if each.name.startswith(role)]
+            for role in ("broker", "aggregator", "teacher")
+        }
+        return {role: 1000 * cpu_seconds(pids) for role, pids in of_role.items()}
 
     def _broker_bytes(self) -> Any:
         """Bytes of messages that came in, and that went out to each who hears them."""
