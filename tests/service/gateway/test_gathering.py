@@ -287,6 +287,11 @@ def test_those_who_shared_a_batch_are_waited_for_and_nobody_else(
         await send()  # the other one does not come back
         monkeypatch.setattr(gathering, "_MOST_FOR_RETURN_SECONDS", 1e9)
         await send()  # who was alone waits for nobody
+        monkeypatch.setattr(gathering, "_LONGEST_WAIT_SECONDS", 0.05)
+        came_meanwhile = send()  # and so is not of the batch before, whose only one may come again
+        await asyncio.sleep(0.2)
+        assert not came_meanwhile.done()
+        await asyncio.gather(came_meanwhile, send())
 
     asyncio.run(asyncio.wait_for(story(), 60))
-    assert parts == [2, 2, 1, 1]
+    assert parts == [2, 2, 1, 1, 2]

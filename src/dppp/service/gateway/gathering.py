@@ -4,8 +4,8 @@ A batch costs much the same whether it holds one query or fifty, so this is what
 askers affordable. The moment lasts a few milliseconds; while the batch before is under way it lasts
 until that one has ended, but two seconds at most. So batches grow with the load, and one that does
 not end holds nobody up for long. Those who had their answers from it mostly ask again at once, but
-not in the same moment: it lasts a little longer until as many have come as shared that batch. Who
-is alone waits for nobody.
+not in the same moment. So it lasts a little longer, until as many have come as shared that batch,
+beside those who came while it was under way. Who is alone waits for nobody.
 
 Jobs (jobs.py) sends every single query through here. Where each job's answer is (`Place`) is stored
 before the shared batch is: after a crash between the two the batch was never begun, nothing was
@@ -84,8 +84,8 @@ class Gatherer:
     async def _close(self, group: _Group) -> None:
         try:
             await asyncio.sleep(self._seconds)
-            await self._wait_for_last()
-            await self._wait_for_return(group)
+            others = len(group.requests) if await self._wait_for_last() else 0
+            await self._wait_for_return(group, self._last_parts + others)
             self._leave(group)
             await self._send(group.requests)
         finally:
@@ -98,21 +98,25 @@ class Gatherer:
         if self._group is group:
             self._group = None
 
-    async def _wait_for_last(self) -> None:
+    async def _wait_for_last(self) -> bool:
+        """Whether there was something to wait for: then nobody of that batch is in this group."""
         now = asyncio.get_running_loop().time
         until = now() + _LONGEST_WAIT_SECONDS
+        has_waited = False
         while self._last is not None and now() < until:
             if await asyncio.to_thread(self._places.has_ended, self._last):
-                return
+                break
+            has_waited = True
             await asyncio.sleep(max(self._seconds, _LEAST_PAUSE_SECONDS))
+        return has_waited
 
-    async def _wait_for_return(self, group: _Group) -> None:
+    async def _wait_for_return(self, group: _Group, expected: int) -> None:
         """For a part of the time that they waited, so that nobody waits much longer than before."""
         now = asyncio.get_running_loop().time
         until = now() + min(
             _PART_FOR_RETURN * (now() - self._last_sent_at), _MOST_FOR_RETURN_SECONDS
         )
-        while len(group.requests) < self._last_parts and now() < until:
+        while len(group.requests) < min(expected, MOST_PARTS) and now() < until:
             await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
     async def _send(self, requests: Sequence[BatchRequest]) -> None:
