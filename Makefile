@@ -45,7 +45,7 @@ soak: .venv/ready
 	DPPP_SOAK=1 $(BIN)/pytest -n auto tests/crash tests/fuzz
 	DPPP_FUZZ_SECONDS=$${DPPP_FUZZ_SECONDS:-300} $(BIN)/python -m tests.fuzz.coverage_guided build/fuzz
 	DPPP_SOAK_QUERIES=10000 $(BIN)/pytest -n auto tests/simulation
-	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py
+	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py tests/deployment/test_bench.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/service/teacher/chat/test_real_server.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/test_flower_example.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/page/test_hour.py
