@@ -163,7 +163,10 @@ def ask(local: LocalFederation, line: Connection) -> None:
     home = Home(folder=local.aggregator_config.parent)
     federation = home.federation(None)
     send_parcels(line, {local.teachers: []})
-    print(f"{len(receive_parcels(line))} teachers behind Flower")
+    found = receive_parcels(line)
+    print(f"{len(found)} teachers behind Flower", flush=True)
+    if len(found) < local.teachers:
+        raise SystemExit("a site did not answer; read its logs in the folder")
     with open_batch_store(local.folder / "batches.db") as store:
         aggregator = Aggregator(
             task=federation.task,
