@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
+from dppp.service.stores.epoch_secrets import open_epoch_secrets
+
 DPPP = (sys.executable, "-m", "dppp")
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
@@ -165,6 +167,21 @@ def test_everybody_sets_up_without_a_share_and_a_teacher_accepts(copied: tuple[P
     assert accepted["security_bits"] >= 128
     shown = run_dppp(f"teacher accept --config {config}").stdout
     assert f"{accepted['security_bits']} bits of security" in shown
+
+
+def test_a_teacher_that_stops_for_good_forgets_the_secrets_of_its_epochs(
+    copied: tuple[Path, str],
+) -> None:
+    root, expected = copied
+    json_of(setup_command(root, "hospital-b", expected))
+    config, file = root / "hospital-b" / "teacher.toml", root / "hospital-b" / "epoch-secrets.db"
+    assert_refused(2, "no secrets of epochs", run_dppp(f"teacher forget --config {config}"))
+    assert not file.exists()
+    with open_epoch_secrets(file) as secrets:
+        secrets.put_once(bytes(32), 7, b"of an epoch that nobody looks after")
+    assert json_of(f"teacher forget --config {config}") == {"file": str(file), "deleted": 1}
+    assert b"nobody looks after" not in file.read_bytes()
+    assert "0 secrets deleted" in run_dppp(f"teacher forget --config {config}").stdout
 
 
 def test_setup_takes_no_share_under_masks(copied: tuple[Path, str]) -> None:

@@ -1,4 +1,4 @@
-"""`dppp teacher`: accept a task, and run."""
+"""`dppp teacher`: accept a task, run, and forget the secrets of its epochs at the end."""
 
 import sys
 from pathlib import Path
@@ -11,13 +11,14 @@ from dppp.cli.federation import cryptosystem_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit, say
+from dppp.errors import InputError
 from dppp.protocol.units import describe_unit
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance
     from dppp.service.process.config import TeacherConfig
 
-app = typer.Typer(help="Accept a task as a teacher, and run the teacher.")
+app = typer.Typer(help="Accept a task as a teacher, run the teacher, and forget its secrets.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, teacher.toml.")]
 
@@ -118,6 +119,45 @@ def run(
     settings = read_config(config, TeacherConfig)
     log_to_stderr(settings.log_level, as_json=as_json)
     run_teachers([settings], allow_pickle=allow_pickle)
+
+
+@app.command()
+def forget(
+    *,
+    config: ConfigOption,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask on a terminal; elsewhere nobody is asked.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete the secrets of all epochs, when a teacher under masks has stopped for good.
+
+    A teacher that runs deletes them as their epochs end; one that has stopped keeps the last two.
+    """
+    require_service()
+    from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.stores.epoch_secrets import open_epoch_secrets  # noqa: PLC0415
+
+    path = read_config(config, TeacherConfig).epoch_secrets
+    if not path.exists():
+        raise InputError(
+            f"there are no secrets of epochs in {path}",
+            hint="a teacher under paillier has none, and one that never ran neither",
+        )
+    if sys.stdin.isatty() and not yes and not as_json:
+        typer.confirm("Has the last batch ended, and the teacher stopped for good?", abort=True)
+    with open_epoch_secrets(path) as secrets:
+        deleted = secrets.forget_all()
+    plural = "secret" if deleted == 1 else "secrets"
+    emit(
+        {"file": str(path), "deleted": deleted},
+        as_json=as_json,
+        show=lambda console: say(
+            console,
+            f"{deleted} {plural} deleted from {path}",
+            "What was recorded in those epochs is opened by nobody any more.",
+        ),
+    )
 
 
 def _show(console: Console, accepted: "Acceptance") -> None:

@@ -155,6 +155,8 @@ class Teacher:
         query_ids = _charged(parts)
         if asked.attempt == 1:
             self._ledger.check_can_answer(self.task.task_id, request.batch_id, query_ids)
+        else:
+            self._ledger.check_can_retry(request.batch_id, query_ids)
         ballot = self._side.cast(asked, self._entries_of(parts))
         return self._record(asked, query_ids, ballot)
 

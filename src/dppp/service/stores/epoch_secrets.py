@@ -4,7 +4,8 @@ What was put is on disk before `put_once` returns. What was forgotten is overwri
 and its journal is cut to nothing: whoever takes the file later opens nothing of the past. What a
 disk keeps of blocks that no file has any more, and what a backup copied before, is not in our
 hands. A file that was lost is made again: then the teacher is missing until the next epoch, and
-nothing is told. Used by `dppp teacher run`.
+nothing is told. Used by `dppp teacher run`, and by `dppp teacher forget` when a teacher stops for
+good: what no process looks after is not forgotten by itself.
 """
 
 import sqlite3
@@ -79,6 +80,11 @@ class SqliteEpochSecrets:
             connection.execute(
                 "DELETE FROM epoch_secret WHERE task_id = ? AND epoch < ?", (task_id, epoch)
             )
+
+    def forget_all(self) -> int:
+        """Delete every secret there is; how many there were."""
+        with self._file.transaction() as connection:
+            return connection.execute("DELETE FROM epoch_secret").rowcount
 
     def close(self) -> None:
         """Let go of the file."""
