@@ -82,6 +82,8 @@ PANELS = {
 def draw_accuracy(rows: Sequence[Row], title: str, *, against: str, path: Path) -> Path:
     """Accuracy against `against`, epsilon or delta: a panel for each idea, all on one scale."""
     figure, panels = new_figure(10, 9.4, 2, 2)
+    for axes in panels.flat[1:]:
+        axes.sharey(panels.flat[0])
     for axes, (name, styles) in zip(panels.flat, PANELS.items(), strict=True):
         _draw_without_privacy(axes, rows, is_named=axes is panels.flat[0])
         if COMPARED not in styles:
@@ -98,7 +100,6 @@ def draw_accuracy(rows: Sequence[Row], title: str, *, against: str, path: Path) 
         name_axes(axes, name, {getattr(row, against) for row in rows} - {None})
         axes.set_xlabel("ε per query" if against == "epsilon" else "δ per query")
         axes.set_ylabel("right labels, %")
-        axes.sharey(panels.flat[0])
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small")
     figure.suptitle(title, fontsize="medium")
     return save(figure, path)
