@@ -114,11 +114,11 @@ def run(
     require_service()
     from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
     from dppp.service.process.logs import log_to_stderr  # noqa: PLC0415
-    from dppp.service.teacher.process import run_teacher  # noqa: PLC0415
+    from dppp.service.teacher.process import run_teachers  # noqa: PLC0415
 
     settings = read_config(config, TeacherConfig)
     log_to_stderr(settings.log_level, as_json=as_json)
-    run_teacher(settings, allow_pickle=allow_pickle)
+    run_teachers([settings], allow_pickle=allow_pickle)
 
 
 @app.command()
