@@ -367,3 +367,45 @@ def test_an_estimators_advice_comes_true_when_it_is_followed() -> None:
     assert then == advised.votes
     assert followed.worth_it_to_a_teacher
     assert followed.accuracy_expected == pytest.approx(advised.accuracy_expected, abs=0.01)
+
+
+def test_as_right_as_the_majority_class_is_not_worth_it_and_no_more_records_are_needed() -> None:
+    """So it is with one record in twenty of the other class, and models that never say it."""
+    labels = (np.arange(400) % 20 == 0).astype(np.int64)
+    said = np.zeros(400, dtype=np.int64)
+    counts = np.tile(50 * np.eye(2, dtype=np.int64)[said], (20, 1, 1))
+    alone = np.tile(labels == 0, (20, 1)).astype(np.float64)
+    held_out = HeldOut(votes=counts, labels=labels, majority=0, alone=alone)
+    verdict = judge(held_out, promised())
+    assert verdict.accuracy_expected == pytest.approx(verdict.accuracy_majority)
+    assert verdict.outsider.is_clear
+    assert not verdict.worth_it
+    assert verdict.sentences[0].startswith(
+        "Not worth it to an outsider: as often right as always saying the majority class (95.0 %)"
+    )
+
+
+def test_what_noise_takes_is_said_beside_a_verdict_unless_it_is_little() -> None:
+    much = judge(seen(votes=3, skill=0.8), promised())
+    lost = 100 * (much.accuracy_plurality - much.accuracy_expected)
+    assert lost > 5
+    assert f"Noise takes {lost:.1f} points" in much.sentences[0]
+    assert "Noise takes" not in judge(seen(votes=10), promised(epsilon=8)).sentences[0]
+
+
+def test_where_less_noise_cannot_help_no_model_is_trained_on_the_way() -> None:
+    """Only the ends are looked at, and one query is not told to be fewer."""
+    certificate, asked = promised(queries=1, epsilon=0.1), set()
+
+    def replan(noise: Noise, teachers: int) -> tuple[int, HeldOut]:
+        votes = votes_for_noise(noise, teachers)
+        asked.add(votes)
+        return votes, unanimous(votes=votes, right=0.85)
+
+    many, held_out = replan(certificate.noise, 20)
+    advice = advise(judge(held_out, certificate), held_out, certificate, replan=replan)
+    chosen = to_a_teacher(advice)
+    assert set(chosen) == {"epsilon", "teachers"}
+    assert all(each.value is None for each in chosen.values())
+    assert many > 5
+    assert len(asked - {many}) <= 2

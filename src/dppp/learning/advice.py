@@ -29,6 +29,7 @@ from dppp.learning.verdict import (
     Seen,
     Verdict,
     compare,
+    in_percent,
     locally_private,
     plurality,
 )
@@ -79,7 +80,7 @@ class Advice:
     def text(self) -> str:
         """For people."""
         figures = (
-            f"{100 * self.accuracy_expected:.1f} % against {100 * self.accuracy_without:.1f} %"
+            f"{in_percent(self.accuracy_expected)} % against {in_percent(self.accuracy_without)} %"
         )
         if self.measure != "right":
             figures += f" {self.measure}"
@@ -123,6 +124,8 @@ class _Setting:
     promise: Promise
     trust: Trust
     replan: Replan | None = None
+    is_hopeless: bool = False
+    """Even without noise there is nothing to win, so only the ends of the searches are tried."""
 
     @property
     def noise(self) -> Noise:
@@ -170,8 +173,9 @@ def advise(
     ):
         if is_worth_it:
             continue
-        found += [_fewer_queries(asker, anew), _larger_epsilon(asker, anew)]
-        found.append(_more_teachers(asker, anew))
+        setting = replace(anew, is_hopeless=_is_hopeless(asker, anew))
+        found += [_fewer_queries(asker, setting), _larger_epsilon(asker, setting)]
+        found.append(_more_teachers(asker, setting))
         if trained is not None and len(votes) > 1:
             found.append(_more_votes(asker, now, votes, trained))
     return tuple(each for each in found if each is not None)
@@ -180,6 +184,7 @@ def advise(
 def _fewer_queries(asker: str, now: _Setting) -> Advice | None:
     most = now.promise.queries
     return _first_enough(
+        now,
         asker,
         "queries",
         [most, *(count for count in _grid(1, most)[::-1] if count < most)],
@@ -191,6 +196,7 @@ def _larger_epsilon(asker: str, now: _Setting) -> Advice | None:
     least = now.promise.epsilon
     steps = np.geomspace(least, max(least, MOST_EPSILON), _STEPS_PER_DECADE * 2)[1:]
     return _first_enough(
+        now,
         asker,
         "epsilon",
         [least, *dict.fromkeys(float(f"{step:.2g}") for step in steps if step > least)],
@@ -214,6 +220,7 @@ def _more_teachers(asker: str, now: _Setting) -> Advice | None:
 
     more = _grid(trust.teachers, MOST_TIMES_TEACHERS * trust.teachers)
     return _first_enough(
+        now,
         asker,
         "teachers",
         [trust.teachers, *(count for count in more if count > trust.teachers)],
@@ -258,14 +265,38 @@ def _nothing_to_outvote(asker: str, votes: int, present: Comparison, silent: flo
     )
 
 
+def _is_hopeless(asker: str, now: _Setting) -> bool:
+    """Neither these votes nor those for hardly any noise are better in the clear.
+
+    Trying every step would train models for each, for minutes, to say no in the end.
+    """
+    quiet = replace(now, promise=replace(now.promise, epsilon=MOST_EPSILON))
+    seen = [now.held_out]
+    if now.replan is not None and _is_possible(quiet):
+        seen.append(now.replan(quiet.noise, now.trust.teachers)[1])
+    silent = max(float(plurality(each).mean()) for each in seen)
+    without = now.held_out.without()[1]
+    if asker == TEACHER:
+        without = np.nanmean(now.held_out.alone, axis=0)
+    return silent < float(without.mean()) + LEAST_GAIN
+
+
 def _first_enough(
-    asker: str, change: str, values: Sequence[float], setting: Callable[[float], _Setting]
+    now: _Setting,
+    asker: str,
+    change: str,
+    values: Sequence[float],
+    setting: Callable[[float], _Setting],
 ) -> Advice | None:
     """The first value that is enough, from the present one on.
 
     Not every step helps: less noise also makes one teacher's noisy votes better. So this looks at
     values about a factor of two apart until one is enough, then between that and the one before.
     """
+    if len(values) < 2:  # no way to go from here
+        return None
+    if now.is_hopeless:
+        values = (values[0], values[-1])
     tried: dict[float, Comparison] = {}
 
     def is_enough(place: int) -> bool:

@@ -195,14 +195,14 @@ class Training:
 def warn_if_not_worth_it(
     training: Training, voters: Sequence[Sequence[Predict]], certificate: Certificate
 ) -> None:
-    """Warn where an outsider clearly has more without the federation.
+    """Warn where an outsider clearly has as much without the federation, or more.
 
     From the votes on some training records, each without the model that saw it; `verdict_` says
     more, and takes longer.
     """
     held_out = training.look_back(voters, training.places, (), _MOST_LOOKED_BACK)
     outsider = judge(held_out, certificate).outsider
-    if not outsider.is_better and outsider.is_clear:
+    if outsider.is_clear and not outsider.is_worth_it:
         warnings.warn(
             f"{outsider.sentence} See verdict_ for what would make it so.",
             NotWorthItWarning,
