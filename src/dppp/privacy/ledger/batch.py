@@ -22,6 +22,7 @@ from dppp.errors import (
     SecondList,
     Withdrawn,
 )
+from dppp.privacy.ledger.asked import QueryIds
 from dppp.privacy.ledger.records import (
     BatchRecord,
     Digest,
@@ -51,7 +52,7 @@ class BatchAccount:
 
     batch_id: bytes
     task_id: bytes
-    query_ids: tuple[bytes, ...]
+    queries: QueryIds
     ballot: Kept
     attempt: int = 1
     list_hash: bytes | None = None

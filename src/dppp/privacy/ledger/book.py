@@ -41,6 +41,7 @@ from dppp.errors import (
     WrongTeacher,
     message_of,
 )
+from dppp.privacy.ledger.asked import AskedQueries, has_repeated
 from dppp.privacy.ledger.batch import BatchAccount, Kept, short
 from dppp.privacy.ledger.budget import NOTHING, Budget
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
@@ -100,7 +101,7 @@ class Book:
         self.reserved: dict[str, Budget] = {}
         self.tasks: dict[bytes, TaskAccount] = {}
         self.batches: dict[bytes, BatchAccount] = {}
-        self._asked: set[bytes] = set()
+        self._asked = AskedQueries()
         self._written: Written | None = None
         self._fresh: tuple[Head, tuple[bytes, ...]] | None = None
 
@@ -171,7 +172,7 @@ class Book:
             self._require_queries_left(task_id, len(query_ids))
             self._require_fresh(query_ids)
             return False
-        if batch.task_id != task_id or batch.query_ids != query_ids:
+        if batch.task_id != task_id or not batch.queries.are(query_ids):
             raise BatchChanged(
                 f"batch {short(batch_id)} was answered before for another task or other queries",
                 hint="make the batch id anew, as the hash of its task and queries",
@@ -183,8 +184,8 @@ class Book:
         """Whether queries are charged to this batch, or it is new and they were never asked."""
         batch = self.batches.get(batch_id)
         if batch is None:
-            return self._asked.isdisjoint(query_ids)
-        return set(query_ids) <= set(batch.query_ids)
+            return self._asked.find(query_ids) is None
+        return set(query_ids) <= set(batch.queries.as_tuple())
 
     def require_task(self, task_id: bytes) -> TaskAccount:
         """A task that this teacher has accepted."""
@@ -319,16 +320,17 @@ class Book:
     def _require_fresh(self, query_ids: tuple[bytes, ...]) -> None:
         if self._fresh is not None and self._fresh[0] == self.head and self._fresh[1] is query_ids:
             return  # found so before the ballot was made, and nothing was written since
-        if len(set(query_ids)) < len(query_ids):
+        if has_repeated(query_ids):
             raise QueryReused(
                 "a query id occurs twice in the batch", hint="give each query its own"
             )
-        if not self._asked.isdisjoint(query_ids):
-            self._refuse_reused(next(each for each in query_ids if each in self._asked))
+        asked_before = self._asked.find(query_ids)
+        if asked_before is not None:
+            self._refuse_reused(asked_before)
         self._fresh = (self.head, query_ids)
 
     def _refuse_reused(self, query_id: bytes) -> Never:
-        known = next(each for each in self.batches.values() if query_id in each.query_ids)
+        known = next(each for each in self.batches.values() if each.queries.holds(query_id))
         again = "" if known.is_refunded else "send that batch again to get the stored answer, or "
         raise QueryReused(
             f"query {short(query_id)} is part of batch {short(known.batch_id)}",
@@ -365,10 +367,9 @@ class Book:
         self.batches[charge.batch_id] = BatchAccount(
             batch_id=charge.batch_id,
             task_id=charge.task_id,
-            query_ids=charge.query_ids,
+            queries=self._asked.add(charge.query_ids),
             ballot=Kept(index=index, digest=charge.ballot),
         )
-        self._asked.update(charge.query_ids)
         self._fresh = None
 
     def _take_in_about_batch(self, record: BatchRecord, index: int) -> None:
@@ -379,7 +380,7 @@ class Book:
             case Retry(attempt=2):  # a batch counts once, however often it is tried
                 account.redone += 1
             case Refund():
-                account.answered -= len(batch.query_ids)  # its query ids stay used all the same
+                account.answered -= len(batch.queries)  # its query ids stay used all the same
                 account.refunded += 1
 
 
