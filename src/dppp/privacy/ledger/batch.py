@@ -22,7 +22,6 @@ from dppp.errors import (
     SecondList,
     Withdrawn,
 )
-from dppp.privacy.ledger.asked import QueryIds
 from dppp.privacy.ledger.records import (
     BatchRecord,
     Digest,
@@ -52,7 +51,7 @@ class BatchAccount:
 
     batch_id: bytes
     task_id: bytes
-    queries: QueryIds
+    query_ids: tuple[bytes, ...]
     ballot: Kept
     attempt: int = 1
     list_hash: bytes | None = None

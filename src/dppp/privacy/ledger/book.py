@@ -41,7 +41,6 @@ from dppp.errors import (
     WrongTeacher,
     message_of,
 )
-from dppp.privacy.ledger.asked import AskedQueries, has_repeated
 from dppp.privacy.ledger.batch import BatchAccount, Kept, short
 from dppp.privacy.ledger.budget import NOTHING, Budget
 from dppp.privacy.ledger.chain import BEGINNING, Entry, Head
@@ -101,7 +100,7 @@ class Book:
         self.reserved: dict[str, Budget] = {}
         self.tasks: dict[bytes, TaskAccount] = {}
         self.batches: dict[bytes, BatchAccount] = {}
-        self._asked = AskedQueries()
+        self._asked: set[bytes] = set()
         self._written: Written | None = None
         self._fresh: tuple[Head, tuple[bytes, ...]] | None = None
 
@@ -172,7 +171,7 @@ class Book:
             self._require_queries_left(task_id, len(query_ids))
             self._require_fresh(query_ids)
             return False
-        if batch.task_id != task_id or not batch.queries.are(query_ids):
+        if batch.task_id != task_id or batch.query_ids != query_ids:
             raise BatchChanged(
                 f"batch {short(batch_id)} was answered before for another task or other queries",
                 hint="make the batch id anew, as the hash of its task and queries",
@@ -184,8 +183,19 @@ class Book:
         """Whether queries are charged to this batch, or it is new and they were never asked."""
         batch = self.batches.get(batch_id)
         if batch is None:
-            return self._asked.find(query_ids) is None
-        return set(query_ids) <= set(batch.queries.as_tuple())
+            return self._asked.isdisjoint(query_ids)
+        return set(query_ids) <= set(batch.query_ids)
+
+    def require_charged(self, batch_id: bytes, query_ids: Sequence[bytes]) -> None:
+        """Refuse queries that were not charged to this batch: a later attempt costs nothing."""
+        charged = set(self.require_batch(batch_id).query_ids)
+        free = [each for each in query_ids if each not in charged]
+        if free:
+            raise BatchChanged(
+                f"query {short(free[0])} was not charged to batch {short(batch_id)} in its first "
+                "attempt, so no vote is cast on it in a later one",
+                hint="ask about it in a new batch",
+            )
 
     def require_task(self, task_id: bytes) -> TaskAccount:
         """A task that this teacher has accepted."""
@@ -320,17 +330,16 @@ class Book:
     def _require_fresh(self, query_ids: tuple[bytes, ...]) -> None:
         if self._fresh is not None and self._fresh[0] == self.head and self._fresh[1] is query_ids:
             return  # found so before the ballot was made, and nothing was written since
-        if has_repeated(query_ids):
+        if len(set(query_ids)) < len(query_ids):
             raise QueryReused(
                 "a query id occurs twice in the batch", hint="give each query its own"
             )
-        asked_before = self._asked.find(query_ids)
-        if asked_before is not None:
-            self._refuse_reused(asked_before)
+        if not self._asked.isdisjoint(query_ids):
+            self._refuse_reused(next(each for each in query_ids if each in self._asked))
         self._fresh = (self.head, query_ids)
 
     def _refuse_reused(self, query_id: bytes) -> Never:
-        known = next(each for each in self.batches.values() if each.queries.holds(query_id))
+        known = next(each for each in self.batches.values() if query_id in each.query_ids)
         again = "" if known.is_refunded else "send that batch again to get the stored answer, or "
         raise QueryReused(
             f"query {short(query_id)} is part of batch {short(known.batch_id)}",
@@ -367,9 +376,10 @@ class Book:
         self.batches[charge.batch_id] = BatchAccount(
             batch_id=charge.batch_id,
             task_id=charge.task_id,
-            queries=self._asked.add(charge.query_ids),
+            query_ids=charge.query_ids,
             ballot=Kept(index=index, digest=charge.ballot),
         )
+        self._asked.update(charge.query_ids)
         self._fresh = None
 
     def _take_in_about_batch(self, record: BatchRecord, index: int) -> None:
@@ -380,7 +390,7 @@ class Book:
             case Retry(attempt=2):  # a batch counts once, however often it is tried
                 account.redone += 1
             case Refund():
-                account.answered -= len(batch.queries)  # its query ids stay used all the same
+                account.answered -= len(batch.query_ids)  # its query ids stay used all the same
                 account.refunded += 1
 
 
