@@ -151,6 +151,7 @@ def test_anybody_sees_the_ring_and_its_bits_of_security(made: tuple[Path, dict[s
     degree, bits = found["ring_degree"], found["security_bits"]
     for word in ("masks", f"degree {degree:,}", f"{bits} bits of security", "1 hours each"):
         assert word in shown
+    assert "silent colluders can stop a batch" in shown  # of 3 teachers 3 endorse, and 1 colludes
 
 
 def test_everybody_sets_up_without_a_share_and_a_teacher_accepts(copied: tuple[Path, str]) -> None:
@@ -219,7 +220,7 @@ def test_an_operator_sees_the_privacy_card_before_it_says_yes(copied: tuple[Path
     config = root / "hospital-b" / "teacher.toml"
     code, shown = accept_on_a_terminal(config, b"n\n")
     assert code == 1
-    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right labels: one dishonest"):
+    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right answers: one dishonest"):
         assert word in shown
     assert not (root / "hospital-b" / "ledger.db").exists()
     code, shown = accept_on_a_terminal(config, b"y\n")

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -13,8 +14,6 @@ from tests.small_federation import kept_certificate
 
 from dppp.federation import create_federation
 from dppp.privacy.accounting import Spending, account
-from dppp.privacy.calibration import calibrate
-from dppp.privacy.change import Change
 from dppp.protocol.question import Question
 from dppp.protocol.task import Task
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card, make_card, short_lines
@@ -159,43 +158,66 @@ def test_what_is_spent_follows_from_the_queries_that_were_answered(task: Task) -
     assert "nothing yet" in dict(make_card(task, charged=0).section("Price").lines)["Spent"]
 
 
-def asked_otherwise(question: Question, **terms: Any) -> Card:
-    """Of a task with another question than one of classes, three of its queries answered."""
-    certificate = calibrate("skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, **terms)
-    names = [f"name {place}" for place in range(certificate.promise.classes)]
-    parties = create_federation(
-        name="otherwise",
+def task_of(question: Question, names: Sequence[str], **noise: int) -> Task:
+    certificate = kept_certificate(
+        "skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=len(names), **noise
+    )
+    return create_federation(
+        name="ward",
         class_names=names,
-        features=["x"],
+        features=["weight"],
         certificate=certificate,
-        models=[lambda rows: [0] * len(rows)] * 4,
+        models=[lambda rows: [None] * len(rows)] * 4,
         question=question,
-    )
-    return make_card(parties.task, charged=3)
+    ).task
 
 
-def test_a_number_has_its_own_price_and_words() -> None:
-    """A move of a hundred steps costs more than one between two classes."""
-    card = asked_otherwise(Question.of_number(low=0, high=1, levels=100), levels=100)
-    task = card.task
-    exact = account(
-        [Spending(noise=task.noise, queries=3, change=Change(moved=1, shift=100))], 1e-5
-    )
-    as_classes = account([Spending(noise=task.noise, queries=3)], 1e-5)
-    assert dict(card.section("Price").lines)["Spent"].startswith(f"ε = {exact:.4g} at")
-    assert exact > 10 * as_classes
-    text = " ".join(card.text(each.title) for each in card.sections)
-    assert "from one end of the range to the other, 100 steps" in text
-    assert "the one count, which moves by up to 100" in text
-    assert "class" not in text.replace(NOT_PROMISED[3], "")
-    assert "mean" in deployment_of(card)["implementation"]["post_processing"]
+def labels_task() -> Task:
+    return task_of(Question.of_labels(most_labels=2), list("abcdef"), max_labels=2)
 
 
-def test_labels_have_their_own_words() -> None:
-    card = asked_otherwise(Question.of_labels(most_labels=2), classes=6, max_labels=2)
-    text = " ".join(card.text(each.title) for each in card.sections)
-    assert "drop up to 2 labels and take up as many others" in text
-    assert "the 4 counts that move" in text
+def number_task() -> Task:
+    return task_of(Question.of_number(low=0, high=30, levels=60), ["dose"], levels=60)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            labels_task,
+            (
+                "exchange up to 2 labels for 2 others, so that 4 counts move by one each",
+                "distribution of the 4 counts that move",
+                "Rare labels lose most",
+                "at least 50% of the votes",
+            ),
+        ),
+        (
+            number_task,
+            (
+                "so that the one count moves by up to 60 steps",
+                "distribution of the one count that moves by up to 60 steps",
+                "votes from one end of the range to the other",
+                "pull answers inwards",
+                "divided by the number of votes",
+            ),
+        ),
+    ],
+)
+def test_a_card_of_another_question_says_what_moves_there(
+    make: Callable[[], Task], said: tuple[str, ...]
+) -> None:
+    text = to_registry_yaml(make_card(make()))
+    assert [each for each in said if each not in text] == []
+    assert "from one class to another" not in text
+    assert "Rare classes" not in text
+
+
+@pytest.mark.parametrize("make", [labels_task, number_task])
+def test_what_is_spent_is_of_the_question_that_was_asked(make: Callable[[], Task]) -> None:
+    task = make()
+    spent = dict(make_card(task, charged=5).section("Price").lines)["Spent"]
+    assert float(spent.split()[2]) == pytest.approx(task.epsilon, rel=1e-2)
 
 
 def test_no_colluders_are_named_on_the_card() -> None:

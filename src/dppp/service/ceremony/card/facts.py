@@ -4,7 +4,6 @@ Made from a task alone, or with a teacher's ledger, and with the federation file
 one. Names in a task come from others; whoever shows a card escapes every word of it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,12 +12,18 @@ from dppp.privacy.accounting import account
 from dppp.privacy.ledger.summary import DataSummary
 from dppp.protocol.task import Task
 from dppp.protocol.units import describe_unit
+from dppp.service.ceremony.card.of_question import (
+    bias_and_use,
+    losses_accounted,
+    moved_by_one_vote,
+    noise_in_a_count,
+)
 
 NOT_PROMISED = (
-    "Right labels: one dishonest teacher who stays within the noise can decide them.",
+    "Right answers: one dishonest teacher who stays within the noise can decide them.",
     "Secrecy of the rows that are asked about from the teachers, who must read them.",
     "Anything once more teachers collude than the promise counts on.",
-    "Anything about what the labels teach in general: that smoking is bad holds for you too.",
+    "Anything about what the answers teach in general: that smoking is bad holds for you too.",
     "Anything against timing: how long a teacher's model thinks is not covered.",
     "Anything if the cryptography is broken, now or later: a recorded ballot can be kept.",
     "Anything for data that is also used elsewhere and counted in another ledger.",
@@ -141,7 +146,7 @@ def _protected(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "Neighbours",
             "two versions of one teacher's data that differ in one unit; the vote of one model "
-            f"may then {_move(task)} in every query",
+            f"may then {moved_by_one_vote(task)} in every query",
         ),
         ("Votes", f"{each} of each teacher, {sum(task.votes):,} in all; public"),
         ("Question", task.question.describe(task.class_names)),
@@ -159,16 +164,19 @@ def _adversary(task: Task, names: Names | None) -> tuple[tuple[str, str], ...]:
         else "aggregator, broker and querier, but NOT a teacher who sees the counts: it knows its "
         "own noise (C = 0)"
     )
+    dropouts = f"up to {trust.dropouts} teachers may vanish in any query, beside these"
+    if not trust.survives_withholding:
+        dropouts += "; colluders who stay silent as well can stop a batch"
     hosts = "" if names is None else f" at {', '.join(names.hosts)}"
     return (
         ("Adversary (C)", colluders),
-        ("Dropouts (D)", f"up to {trust.dropouts} teachers may vanish in any query, beside these"),
+        ("Dropouts (D)", dropouts),
         ("Noise counts on", f"{trust.honest_shares} honest shares in every count"),
         ("To open a list", f"{trust.threshold} teachers must have endorsed it"),
         ("Teachers", ", ".join(teacher.name for teacher in task.teachers)),
         ("Aggregator", "untrusted" if names is None else f"{names.aggregator}; untrusted"),
         ("Broker", "untrusted" if names is None else f"{names.broker}{hosts}; untrusted"),
-        ("Querier", "whoever has a token of the aggregator; sees noisy counts and labels"),
+        ("Querier", "whoever has a token of the aggregator; sees noisy counts and answers"),
     )
 
 
@@ -219,11 +227,11 @@ def _noise(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "In a count",
             f"variance {noise.variance:.6g} of the honest shares alone, standard deviation "
-            f"{math.sqrt(noise.variance):.4g} {_count_unit(task)}",
+            f"{noise_in_a_count(task)}",
         ),
         (
             "Accounting",
-            f"exact privacy loss distribution of {_counts_moved(task)}, composed over all "
+            f"exact privacy loss distribution of {losses_accounted(task)}, composed over all "
             "queries, rounded up; adaptive queries allowed",
         ),
         (
@@ -271,7 +279,7 @@ def _nist(task: Task) -> tuple[tuple[str, str], ...]:
         ),
         (
             "How useful and how biased is the result?",
-            f"{_utility(task)} Bias of the teachers' models stays.",
+            bias_and_use(task),
         ),
         (
             "Is the implementation safe from floating point?",
@@ -310,38 +318,3 @@ def _counts_released(task: Task) -> str:
     if task.question.kind == "number":
         return "one noisy sum of all votes, and the mean that follows from it"
     return f"one noisy count for each of {len(task.class_names)} names"
-
-
-def _move(task: Task) -> str:
-    question = task.question
-    if question.kind == "number":
-        return f"move from one end of the range to the other, {question.levels:,} steps,"
-    if question.kind == "labels":
-        return f"drop up to {question.most_labels} labels and take up as many others"
-    return "move from one class to another"
-
-
-def _counts_moved(task: Task) -> str:
-    change = task.promise.change
-    if task.question.kind == "number":
-        return f"the one count, which moves by up to {change.shift:,}"
-    return f"the {'two' if change.moved == 2 else change.moved} counts that move"
-
-
-def _count_unit(task: Task) -> str:
-    return "steps" if task.question.kind == "number" else "votes"
-
-
-def _utility(task: Task) -> str:
-    deviation, votes = math.sqrt(task.noise.variance), f"{sum(task.votes):,} votes"
-    if task.question.kind == "number":
-        error = task.question.standard_error(task.noise.variance, sum(task.votes))
-        return (
-            f"Noise has mean 0; standard deviation {deviation:.4g} beside {votes} of up to "
-            f"{task.question.levels:,} steps each, which is {error:.4g} of the mean."
-        )
-    each, all_rare = ("label", "labels") if task.question.kind == "labels" else ("class", "classes")
-    return (
-        f"Noise is the same for every {each} and has mean 0; standard deviation {deviation:.4g} "
-        f"beside {votes}. Rare {all_rare} lose most."
-    )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dppp import __version__
 from dppp.protocol.units import describe_unit
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card
+from dppp.service.ceremony.card.of_question import post_processing
 
 _TO_FILL_IN = "to be filled in by the curator"
 _TRUST = (
@@ -19,11 +20,6 @@ _TRUST = (
     "{teachers} teachers pool what they know with aggregator, broker and querier, and while the "
     "assumptions of the cryptosystem hold, which stand under mechanisms."
 )
-_POST_PROCESSING = {
-    "choice": "The class of the largest noisy count, or an abstention.",
-    "labels": "Each label whose noisy count is at least a public share of the votes.",
-    "number": "The mean that follows from the noisy sum, cut off at the public bounds.",
-}
 
 
 def to_registry_yaml(card: Card) -> str:
@@ -77,7 +73,7 @@ def registry_entry(card: Card) -> dict[str, object]:
                 f"{card.text('Cryptography')}",
                 "composition": "Privacy loss distributions of all queries, composed exactly; "
                 "tasks on the same data add up in each teacher's ledger.",
-                "post_processing": _POST_PROCESSING[card.task.question.kind],
+                "post_processing": post_processing(card.task),
                 "justification": card.text("Questions of NIST SP 800-226"),
                 "utility": _utility(card),
                 "additional_information": f"Task id {card.task.task_id.hex()}. Not promised: "
