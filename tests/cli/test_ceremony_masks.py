@@ -151,6 +151,7 @@ def test_anybody_sees_the_ring_and_its_bits_of_security(made: tuple[Path, dict[s
     degree, bits = found["ring_degree"], found["security_bits"]
     for word in ("masks", f"degree {degree:,}", f"{bits} bits of security", "1 hours each"):
         assert word in shown
+    assert "silent colluders can stop a batch" in shown  # of 3 teachers 3 endorse, and 1 colludes
 
 
 def test_everybody_sets_up_without_a_share_and_a_teacher_accepts(copied: tuple[Path, str]) -> None:

@@ -115,7 +115,8 @@ def query(
         transcripts=transcripts,
         task_id=None if task_id is None else read_task_id(task_id),
     )
-    with GatewayConnection(gateway, _token(token_file)) as connection:
+    on_wait = _say_nothing if as_json else _say_waiting
+    with GatewayConnection(gateway, _token(token_file), on_wait=on_wait) as connection:
         if transcripts is not None:
             connection.require_transcripts()
         task = connection.task()
@@ -165,6 +166,15 @@ def _say_unknown_keys() -> None:
         style="yellow",
         soft_wrap=True,
     )
+
+
+def _say_waiting(why: str) -> None:
+    """A minute without a word looks like a program that hangs."""
+    Console(stderr=True).print(f"Waiting: {why}", style="yellow", soft_wrap=True, markup=False)
+
+
+def _say_nothing(_: str) -> None:
+    """Standard error is for one JSON object."""
 
 
 def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:

@@ -114,11 +114,11 @@ def run(
     require_service()
     from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
     from dppp.service.process.logs import log_to_stderr  # noqa: PLC0415
-    from dppp.service.teacher.process import run_teacher  # noqa: PLC0415
+    from dppp.service.teacher.process import run_teachers  # noqa: PLC0415
 
     settings = read_config(config, TeacherConfig)
     log_to_stderr(settings.log_level, as_json=as_json)
-    run_teacher(settings, allow_pickle=allow_pickle)
+    run_teachers([settings], allow_pickle=allow_pickle)
 
 
 @app.command()
@@ -165,8 +165,7 @@ def _show(console: Console, accepted: "Acceptance") -> None:
     lines = [
         f"{accepted.teacher}, teacher {accepted.index}, accepted the task {task.name}",
         f"      task  {task.task_id.hex()}",
-        f"     price  ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries, "
-        "reserved as a whole",
+        f"     price  {_price(accepted)}",
         f"      unit  {task.unit}: {describe_unit(task.unit)}",
         f"     votes  {task.votes[accepted.index - 1]} of {sum(task.votes)}, one model for each",
         f"   ballots  {cryptosystem_line(accepted.federation)}",
@@ -180,3 +179,13 @@ def _show(console: Console, accepted: "Acceptance") -> None:
     if accepted.is_new_ledger:
         lines.append("A new ledger was made. Never put an old copy of it back.")
     console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+
+def _price(accepted: "Acceptance") -> str:
+    """What is reserved; a task that takes the place of another one goes on with what that paid."""
+    task = accepted.federation.task
+    price = f"ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries"
+    is_paid = task.succeeds in {each.task_id for each in accepted.data.tasks}
+    if task.succeeds is None or not is_paid:
+        return f"{price}, reserved as a whole"
+    return f"{price}, on what {task.succeeds.hex()[:16]} had reserved: nothing new"

@@ -235,7 +235,7 @@ def test_the_card_in_the_docs_is_that_of_the_demo(told: Told) -> None:
 
 def test_a_card_is_written_in_every_form(told: Told, tmp_path: Path) -> None:
     source = told.transcripts[0]
-    for form, first in (("html", "<!doctype html>"), ("yaml", "deployment:"), ("markdown", "# ")):
+    for form, first in (("html", "<!doctype html>"), ("yaml", "url_slug:"), ("markdown", "# ")):
         out = tmp_path / form
         assert run_dppp(f"card {source} --as {form} --out {out}").returncode == 0
         assert out.read_text().startswith(first)

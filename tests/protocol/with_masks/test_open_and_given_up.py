@@ -13,7 +13,7 @@ from tests.protocol.with_masks.by_hand import ByHand
 from tests.protocol.with_masks.federation import Federation, set_up
 from tests.protocol.with_masks.test_planted_faults import VICTIM, is_read, seeds_from
 
-from dppp.errors import AnswerGiven, SignatureFault
+from dppp.errors import AnswerGiven, ListNotCertified, SignatureFault
 from dppp.masks.ballots import Header, digest_of_seals, seal_at
 from dppp.masks.blame import SealedRow
 from dppp.masks.dealing import expand_root, seed_row_bytes
@@ -24,12 +24,14 @@ from dppp.protocol.messages import UNSIGNED
 from dppp.protocol.wire import decode
 from dppp.protocol.with_masks.disputes import Disputes
 from dppp.protocol.with_masks.messages import (
+    MAC_BYTES,
     Complaint,
     PublishedKey,
     SeedRows,
     ShownRoot,
     votes_seed,
 )
+from dppp.protocol.with_masks.teacher import MaskSide, said_in
 
 pytestmark = pytest.mark.attack
 
@@ -128,3 +130,35 @@ def test_if_a_dealers_signature_were_not_looked_at_rows_of_honest_teachers_would
     (opened,) = hand.federation.side(COMPLAINER)._opened.values()
     start = (DEALER - 1) * len(row)
     assert opened.seed_rows[start : start + len(row)] == row
+
+
+def test_a_sum_of_zeros_fits_and_opens_nothing_that_t_did_not_endorse(hand: ByHand) -> None:
+    """The sum of check blocks is the aggregator's word, so secrecy rests on the endorsements."""
+    hand.endorse_all()
+    check_sum, secret = (bytes(len(each)) for each in hand.sum_bytes)
+    asked = {"check_sum": check_sum, "secret": secret}
+    with pytest.raises(ListNotCertified, match="3 endorsements"):
+        hand.answer(VICTIM, endorsers=(1, 2, 3), **asked)
+    assert decode(hand.answer(VICTIM, endorsers=(1, 2, 3, 4), **asked), SeedRows).rows
+
+
+def answer_with_word_of_a_stranger() -> SeedRows:
+    """Three of a list of four endorsed it, and colluder 5, which is not in it, says so too."""
+    hand = ByHand(Federation(set_up()), voters=(1, 2, 3, 4))
+    statement = hand.endorse(VICTIM).statement
+    for each in (2, 3, 4):
+        hand.endorse(each)
+    macs = hand.federation.side(5)._ring.roster(hand.roster.hash).make_macs(said_in(statement))
+    of_stranger = macs[(VICTIM - 1) * MAC_BYTES : VICTIM * MAC_BYTES]
+    asked = hand.certified_for(VICTIM, endorsers=(1, 2, 3, 5), macs={5: of_stranger})
+    return decode(hand.ask(VICTIM, asked), SeedRows)
+
+
+def test_the_word_of_one_who_is_not_in_the_list_does_not_count() -> None:
+    with pytest.raises(ListNotCertified, match="3 endorsements"):
+        answer_with_word_of_a_stranger()
+
+
+def test_if_it_counted_the_list_would_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_out(monkeypatch, MaskSide._said_so, "named & set(statement.participants)", "named")
+    assert answer_with_word_of_a_stranger().rows

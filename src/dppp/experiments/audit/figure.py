@@ -50,7 +50,7 @@ def _certified_curve(audit: PromiseAudit) -> tuple[Floats, Floats]:
     """δ(ε) of the noise, at many ε."""
     promise = audit.certificate.promise
     epsilons = np.linspace(promise.epsilon / 100, 1.5 * promise.epsilon, 100)
-    return epsilons, np.array(delta_curve([audit.certificate.spending()], epsilons.tolist()))
+    return epsilons, np.array(delta_curve([audit.spending], epsilons.tolist()))
 
 
 def _least_misses(false_alarms: Floats, epsilons: Floats, deltas: Floats) -> Floats:

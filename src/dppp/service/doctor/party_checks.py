@@ -14,6 +14,7 @@ from dppp.service.doctor.home_checks import Patient, check_disk
 from dppp.service.process.config import AggregatorConfig, ChatModel, PickleModel, TeacherConfig
 from dppp.service.process.metrics import DEFAULT_DEADLINE_SECONDS
 from dppp.service.stores.batches import open_batch_store
+from dppp.service.stores.epoch_secrets import check_epoch_secrets
 from dppp.service.stores.head_file import HeadFile
 from dppp.service.stores.ledgers import inspect_ledger
 from dppp.service.teacher.models.configured import load_models
@@ -72,6 +73,12 @@ def check_ledger(patient: Patient) -> Iterator[Finding]:
         tasks = [task for data in ledger.summary().data for task in data.tasks]
     yield good("ledger", f"{head.index + 1:,} entries as written, the remembered head among them")
     location, head_file = config.ledger.location, config.ledger.head
+    if head_file.stat().st_mode & 0o022:
+        yield failed(
+            "ledger",
+            f"others can write {head_file}, and make a ledger that was put back look new",
+            f"compare the head with your peers, and run: chmod 600 {head_file}",
+        )
     if isinstance(location, Path):
         if location.stat().st_dev == head_file.stat().st_dev:
             yield warning(
@@ -91,6 +98,20 @@ def check_ledger(patient: Patient) -> Iterator[Finding]:
         yield warning("task", "all its queries are used up", "agree on a new task")
     else:
         yield good("task", f"{own[0].left:,} of {own[0].queries:,} queries are left")
+
+
+def check_secrets(patient: Patient) -> Iterator[Finding]:
+    """Under masks: the file with the secrets of epochs can be used."""
+    config = patient.config
+    assert isinstance(config, TeacherConfig), "only a teacher has secrets of epochs"
+    if patient.federation.task.masks is None:
+        return
+    path = config.epoch_secrets
+    if not path.exists():
+        yield good("secrets", "there are none yet: the next start makes them")
+        return
+    check_epoch_secrets(path)
+    yield good("secrets", "the secrets of epochs can be read")
 
 
 def check_model(patient: Patient) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 import yaml
@@ -237,6 +238,38 @@ def test_no_colluders_are_named_on_the_card() -> None:
 def test_the_short_form_has_price_unit_and_what_is_not_promised(task: Task) -> None:
     names = [name for name, _ in short_lines(make_card(task))]
     assert {"protects", "price", "against", "ballots", "not"} == set(names)
+
+
+def deployment_of(card: Card) -> dict[str, Any]:
+    entry = registry_entry(card)["deployment"]
+    assert isinstance(entry, dict)
+    return entry
+
+
+FIELDS = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region "
+    "data_product_sector publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
+    "privacy_parameters_details",
+    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
+    "release_type_details data_source_type data_source_type_details access_type "
+    "access_type_details",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition "
+    "post_processing justification utility additional_information",
+    "administrative": "evidence_sources status registry_authors tier",
+}
+"""Of the registry's own template of a record; its schema allows no others."""
+
+
+def test_the_registry_knows_every_field_of_an_entry(task: Task) -> None:
+    card = make_card(task)
+    assert list(registry_entry(card)) == ["url_slug", "deployment"]
+    for part, fields in deployment_of(card).items():
+        assert set(fields) <= set(FIELDS[part].split()), part
+    assert set(deployment_of(card)["implementation"]) == set(FIELDS["implementation"].split())
+    assert registry_entry(make_card(nasty_task("Grüße, <b>")))["url_slug"] == "gr-e-b"
+    assert registry_entry(make_card(nasty_task("日本")))["url_slug"] == "to-be-filled-in"
 
 
 def test_the_registry_entry_has_the_fields_of_the_registry(task: Task) -> None:

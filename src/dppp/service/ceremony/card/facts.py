@@ -76,8 +76,7 @@ class Card:
 
     def text(self, title: str) -> str:
         """A section as one text, for a registry's field."""
-        lines = self.section(title).lines
-        return " ".join(f"{name}: {value}." if name else value for name, value in lines)
+        return " ".join(_sentence(*line) for line in self.section(title).lines)
 
 
 def make_card(
@@ -124,6 +123,12 @@ def short_lines(card: Card) -> list[tuple[str, str]]:
     ]
 
 
+def _sentence(name: str, value: str) -> str:
+    """A line as running text: its name, if it has one, and one full stop at the end."""
+    said = f"{name}{'' if name.endswith('?') else ':'} {value}" if name else value
+    return said if said.endswith((".", "?", "!", ")")) else f"{said}."
+
+
 def _listed(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(("", text) for text in texts)
 
@@ -159,10 +164,13 @@ def _adversary(task: Task, names: Names | None) -> tuple[tuple[str, str], ...]:
         else "aggregator, broker and querier, but NOT a teacher who sees the counts: it knows its "
         "own noise (C = 0)"
     )
+    dropouts = f"up to {trust.dropouts} teachers may vanish in any query, beside these"
+    if not trust.survives_withholding:
+        dropouts += "; colluders who stay silent as well can stop a batch"
     hosts = "" if names is None else f" at {', '.join(names.hosts)}"
     return (
         ("Adversary (C)", colluders),
-        ("Dropouts (D)", f"up to {trust.dropouts} teachers may vanish in any query, beside these"),
+        ("Dropouts (D)", dropouts),
         ("Noise counts on", f"{trust.honest_shares} honest shares in every count"),
         ("To open a list", f"{trust.threshold} teachers must have endorsed it"),
         ("Teachers", ", ".join(teacher.name for teacher in task.teachers)),
