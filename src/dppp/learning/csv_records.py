@@ -24,6 +24,8 @@ _MOST_NUMBERS = 20
 """Different labels that are numbers with a fraction: more of them are an amount, not classes."""
 _MOST_WHOLE_NUMBERS = 100
 _MOST_CLASSES = 1_000
+_MOST_SHOWN = 8
+"""Names of columns in one note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,6 +99,12 @@ def read_records(
         for name in only or table.columns
         if name not in others and name not in drop and name != ""
     ]
+    if not only and (unnamed := table.columns.count("")):
+        notes.append(
+            "a column without a name is left out"
+            if unnamed == 1
+            else f"{unnamed:,} columns without a name are left out"
+        )
     found = understand(table, names)
     kept = [each for each in found if any(cell is not None for cell in each.cells)]
     if not kept:
@@ -105,6 +113,7 @@ def read_records(
             "nothing to learn from"
         )
     notes += [each.note + _left_out(each, kept) for each in found if each.note is not None]
+    notes += _of_one_value(kept)
     found_columns = tuple(each.column for each in kept)
     cells = [each.cells for each in kept]
     return make(columns=found_columns, cells=cells, notes=notes)
@@ -180,6 +189,16 @@ def _left_out(each: ReadColumn, kept: Sequence[ReadColumn]) -> str:
     return "" if each in kept else " and is left out"
 
 
+def _of_one_value(kept: Sequence[ReadColumn]) -> list[str]:
+    names = [each.column.name for each in kept if len(set(each.cells)) == 1]
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:_MOST_SHOWN]))
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    hold = "the column {} holds" if len(names) == 1 else "the columns {} hold"
+    return [f"{hold.format(shown + more)} the same in every record: nothing to learn from"]
+
+
 def _require_columns(table: CsvTable, names: Sequence[str], labels: Sequence[str]) -> None:
     absent = list(dict.fromkeys(name for name in names if name not in table.columns))
     if absent:
@@ -211,7 +230,8 @@ def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
         has_decimal_commas=table.has_decimal_commas,
     )
     records = "record has" if left_out == 1 else "records have"
-    return kept, [f"{left_out:,} {records} no label (the first in line {first}) and left out"]
+    are = "is" if left_out == 1 else "are"
+    return kept, [f"{left_out:,} {records} no label (the first in line {first}) and {are} left out"]
 
 
 def _require_classes(labels: Sequence[str], column: str, *, has_decimal_commas: bool) -> None:
