@@ -70,7 +70,10 @@ def read_records(
     label_names = (label,) if isinstance(label, str) else tuple(label)
     table = read_table(path)
     if not table.rows:
-        raise InputError(f"{path} has no records below its header")
+        raise InputError(
+            f"{path} has no records below its header",
+            hint="give a table: a line with the names of the columns, then a line per record",
+        )
     others = [name for name in (*label_names, person, identifier) if name is not None]
     _require_columns(table, [*others, *drop, *only], label_names)
     notes: list[str] = []
@@ -109,8 +112,9 @@ def read_records(
     kept = [each for each in found if any(cell is not None for cell in each.cells)]
     if not kept:
         raise InputError(
-            f"{path} has no column besides {', '.join(map(repr, label_names))}; there is "
-            "nothing to learn from"
+            f"{path} has nothing to learn from: no column besides "
+            f"{', '.join(map(repr, others))} is taken and holds a value",
+            hint="give a table with columns of features, or leave --drop and --columns out",
         )
     notes += [each.note + _left_out(each, kept) for each in found if each.note is not None]
     notes += _of_one_value(kept)
@@ -209,7 +213,10 @@ def _require_columns(table: CsvTable, names: Sequence[str], labels: Sequence[str
         )
     for label in labels:
         if names.count(label) > 1:
-            raise InputError(f"the column {label!r} is the label, so it is not among the others")
+            raise InputError(
+                f"the column {label!r} is the label, so it is not among the others",
+                hint="name it once, by --label",
+            )
 
 
 def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
@@ -220,7 +227,10 @@ def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
         return table, []
     first = table.line_numbers[has_label.index(False)]
     if left_out == len(has_label):
-        raise InputError(f"no record of {table.path} has a label in column {label!r}")
+        raise InputError(
+            f"no record of {table.path} has a label in column {label!r}",
+            hint="name another column, or fill this one in",
+        )
     places = [place for place, is_there in enumerate(has_label) if is_there]
     kept = CsvTable(
         path=table.path,
@@ -237,7 +247,10 @@ def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
 def _require_classes(labels: Sequence[str], column: str, *, has_decimal_commas: bool) -> None:
     classes = set(labels)
     if len(classes) < 2:
-        raise InputError(f"the column {column!r} holds fewer than two classes; nothing to vote on")
+        raise InputError(
+            f"the column {column!r} holds fewer than two classes; nothing to vote on",
+            hint="name another column, or give records of both",
+        )
     numbers = [number_in(text, has_decimal_commas=has_decimal_commas) for text in classes]
     whole = [number is not None and number.is_integer() for number in numbers]
     most = _MOST_WHOLE_NUMBERS if all(whole) else _MOST_NUMBERS

@@ -79,7 +79,8 @@ class CsvTable:
         """Where a column is, from 0."""
         if column not in self.columns:
             raise InputError(
-                f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}"
+                f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}",
+                hint="check the name, and that the first line names the columns",
             )
         return self.columns.index(column)
 

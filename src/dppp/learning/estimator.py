@@ -266,7 +266,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         check_is_fitted(self)
         if require_whole("k", k) > len(self.classes_):
-            raise InputError(f"k is {k}, and there are {len(self.classes_)} classes")
+            raise InputError(
+                f"k is {k}, and there are {len(self.classes_)} classes", hint="lower k"
+            )
         counts = self.predict_counts(X)
         places = [top_classes(of_row, k) for of_row in counts.tolist()]
         return np.asarray(self.classes_[np.array(places, dtype=np.int64).reshape(-1, k)])
