@@ -121,6 +121,7 @@ CALLS: list[tuple[str, Callable[[], Any], type[DpppError], str]] = [
     ("cryptosystem is unknown", lambda: fit(cryptosystem="rsa"), InputError, "cryptosystem"),
     ("cryptography is text", lambda: fit(cryptography="no"), InputError, "cryptography"),
     ("no votes", lambda: fit(votes=0), InputError, "votes"),
+    ("votes past records", lambda: fit(votes=10**6), InputError, "more than the records"),
     ("votes are text", lambda: fit(votes="many"), InputError, "votes"),
     ("votes of a teacher", lambda: fit(votes=3, unit="teacher"), InputError, "unit teacher"),
     ("unit is unknown", lambda: fit(unit="planet"), InputError, "unknown unit"),

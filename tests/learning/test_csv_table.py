@@ -1,10 +1,13 @@
 """One reader for all CSV files: what it keeps, and what it names when it refuses."""
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dppp.errors import InputError
+from dppp.learning import csv_table
 from dppp.learning.cells import inputs_of
 from dppp.learning.csv_table import read_table
 from dppp.protocol.columns import as_columns
@@ -59,6 +62,18 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path, data: bytes, words: str)
 def test_bars_and_the_line_that_tells_excel_the_delimiter(tmp_path: Path, data: bytes) -> None:
     table = read_table(written(tmp_path, data))
     assert (table.columns, table.rows) == (("a", "b"), (("1", "2"),))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_no_more_is_read_than_a_table_may_be(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_table, "_MOST_BYTES", 1_000)
+    assert read_table(written(tmp_path, pack(b"a,b\n" + b"1,2\n" * 200))).columns == ("a", "b")
+    with pytest.raises(InputError, match="more than 1,000 bytes"):
+        read_table(written(tmp_path, pack(b"a,b\n" + b"1,2\n" * 300)))
+    with pytest.raises(InputError, match="more than 1,000 bytes"):
+        read_table(Path("/dev/zero"))
 
 
 def test_columns_without_names_may_be_several(tmp_path: Path) -> None:

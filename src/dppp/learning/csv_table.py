@@ -21,8 +21,8 @@ _NAMED_DELIMITER = re.compile(rf"sep=([{_DELIMITERS}])\r?\n")
 """The line that tells Excel what divides the cells."""
 _INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name."""
-_MOST_BYTES = 4 * 2**30
-"""Of a file when it is unpacked."""
+_MOST_BYTES = 2**30
+"""Of a file, packed and unpacked; no more is read, whatever the file is."""
 
 _OTHER_FORMATS = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
@@ -116,7 +116,8 @@ def read_table(path: Path) -> CsvTable:
 def _read(path: Path) -> bytes:
     """The bytes of a file, unpacked."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
         if data.startswith(b"\x1f\x8b"):
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = unpacked.read(_MOST_BYTES + 1)
@@ -130,7 +131,9 @@ def _read(path: Path) -> bytes:
             hint="check the path",
         ) from error
     if len(data) > _MOST_BYTES:
-        raise InputError(f"{path} holds more than {_MOST_BYTES:,} bytes", hint="take a part of it")
+        raise InputError(
+            f"{path} holds more than {_MOST_BYTES:,} bytes", hint="take fewer rows or columns of it"
+        )
     return data
 
 
