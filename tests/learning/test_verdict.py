@@ -4,15 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from dppp.errors import InputError
-from dppp.learning.advice import advise
+from dppp.learning.advice import Advice, advise
+from dppp.learning.choosing_votes import votes_for_noise
+from dppp.learning.estimator import PrivateVotingClassifier
 from dppp.learning.planning import best_noise
-from dppp.learning.verdict import HeldOut, compare, judge, locally_private, plurality
+from dppp.learning.verdict import HeldOut, Verdict, compare, judge, locally_private, plurality
 from dppp.learning.win_probability import chances_of_label
 from dppp.privacy.calibration import calibrate
 from dppp.privacy.certificate import Certificate
-from dppp.privacy.noise import Skellam, pmf_of
+from dppp.privacy.noise import Noise, Skellam, pmf_of
 
 
 def seen(
@@ -294,3 +297,115 @@ def test_advice_finds_what_helps_though_more_of_it_would_not() -> None:
     right = chances_of_label(held_out.tally, held_out.labels, without.of_teachers(20))
     local = locally_private(held_out, without)
     assert not compare("an outsider", held_out, right, local).is_worth_it
+
+
+def unanimous(*, votes: int, right: float) -> HeldOut:
+    """All models say the same, and own models are right in nine rows of ten."""
+    rows = 400
+    labels = np.arange(rows) % 2
+    said = np.where(np.arange(rows) < right * rows, labels, 1 - labels)
+    counts = np.tile(votes * np.eye(2, dtype=np.int64)[said], (20, 1, 1))
+    alone = np.tile(np.arange(rows) % 10 > 0, (20, 1)).astype(np.float64)
+    return HeldOut(votes=counts, labels=labels, majority=0, alone=alone)
+
+
+def to_a_teacher(advice: tuple[Advice, ...]) -> dict[str, Advice]:
+    return {each.change: each for each in advice if each.asker == "a teacher"}
+
+
+def test_less_noise_is_looked_at_with_the_fewer_votes_that_the_rule_chooses_for_it() -> None:
+    """Models of small shards may be no better than one's own even in the clear; others may."""
+    certificate = promised()
+
+    def replan(noise: Noise, teachers: int) -> tuple[int, HeldOut]:
+        votes = votes_for_noise(noise, teachers)
+        return votes, unanimous(votes=votes, right=0.85 if votes > 4 else 0.97)
+
+    many, held_out = replan(certificate.noise, 20)
+    verdict = judge(held_out, certificate)
+    assert many > 10
+    assert not verdict.worth_it_to_a_teacher
+    fixed = to_a_teacher(advise(verdict, held_out, certificate))
+    assert {each.value for each in fixed.values()} == {None}
+    chosen = to_a_teacher(advise(verdict, held_out, certificate, replan=replan))
+    assert set(chosen) == {"queries", "epsilon", "teachers"}
+    for each in chosen.values():
+        assert each.value is not None
+        assert each.votes is not None
+        assert each.votes <= 4
+        assert f"{each.votes} vote" in each.text
+    assert chosen["epsilon"].value is not None
+    followed = promised(epsilon=chosen["epsilon"].value)
+    votes, seen_then = replan(followed.noise, 20)
+    assert votes == chosen["epsilon"].votes
+    assert judge(seen_then, followed).worth_it_to_a_teacher
+
+
+def test_an_estimators_advice_comes_true_when_it_is_followed() -> None:
+    random = np.random.default_rng(3)
+    rows = random.normal(size=(2_400, 4))
+    labels = (rows.sum(axis=1) + random.normal(size=2_400) > 0).astype(np.int64)
+
+    def verdict_at(epsilon: float) -> tuple[int, Verdict]:
+        private = PrivateVotingClassifier(
+            DecisionTreeClassifier(),
+            n_teachers=10,
+            epsilon=epsilon,
+            queries=20,
+            cryptography=False,
+            random_state=0,
+        ).fit(rows[:1_600], labels[:1_600])
+        return max(private.votes_.per_teacher), private.verdict(rows[1_600:], labels[1_600:])
+
+    votes, verdict = verdict_at(1.0)
+    assert not verdict.worth_it_to_a_teacher
+    advised = to_a_teacher(verdict.advice)["epsilon"]
+    assert advised.value is not None
+    assert advised.votes is not None
+    assert advised.votes <= votes
+    then, followed = verdict_at(advised.value)
+    assert then == advised.votes
+    assert followed.worth_it_to_a_teacher
+    assert followed.accuracy_expected == pytest.approx(advised.accuracy_expected, abs=0.01)
+
+
+def test_as_right_as_the_majority_class_is_not_worth_it_and_no_more_records_are_needed() -> None:
+    """So it is with one record in twenty of the other class, and models that never say it."""
+    labels = (np.arange(400) % 20 == 0).astype(np.int64)
+    said = np.zeros(400, dtype=np.int64)
+    counts = np.tile(50 * np.eye(2, dtype=np.int64)[said], (20, 1, 1))
+    alone = np.tile(labels == 0, (20, 1)).astype(np.float64)
+    held_out = HeldOut(votes=counts, labels=labels, majority=0, alone=alone)
+    verdict = judge(held_out, promised())
+    assert verdict.accuracy_expected == pytest.approx(verdict.accuracy_majority)
+    assert verdict.outsider.is_clear
+    assert not verdict.worth_it
+    assert verdict.sentences[0].startswith(
+        "Not worth it to an outsider: as often right as always saying the majority class (95.0 %)"
+    )
+
+
+def test_what_noise_takes_is_said_beside_a_verdict_unless_it_is_little() -> None:
+    much = judge(seen(votes=3, skill=0.8), promised())
+    lost = 100 * (much.accuracy_plurality - much.accuracy_expected)
+    assert lost > 5
+    assert f"Noise takes {lost:.1f} points" in much.sentences[0]
+    assert "Noise takes" not in judge(seen(votes=10), promised(epsilon=8)).sentences[0]
+
+
+def test_where_less_noise_cannot_help_no_model_is_trained_on_the_way() -> None:
+    """Only the ends are looked at, and one query is not told to be fewer."""
+    certificate, asked = promised(queries=1, epsilon=0.1), set()
+
+    def replan(noise: Noise, teachers: int) -> tuple[int, HeldOut]:
+        votes = votes_for_noise(noise, teachers)
+        asked.add(votes)
+        return votes, unanimous(votes=votes, right=0.85)
+
+    many, held_out = replan(certificate.noise, 20)
+    advice = advise(judge(held_out, certificate), held_out, certificate, replan=replan)
+    chosen = to_a_teacher(advice)
+    assert set(chosen) == {"epsilon", "teachers"}
+    assert all(each.value is None for each in chosen.values())
+    assert many > 5
+    assert len(asked - {many}) <= 2

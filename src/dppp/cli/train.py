@@ -43,13 +43,13 @@ def train(
     label: Annotated[
         str,
         typer.Option(
-            help="The column to predict: classes, or the number that the task asks for. Where it "
-            "asks for labels, their columns of 0 and 1: a,b,c."
+            help="The column to predict: classes. Where the task of --config asks for a number, "
+            "that number; where it asks for labels, their columns of 0 and 1: a,b,c."
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="A new folder for the models. (default: that of [model] in --config)"),
+        typer.Option(help="A new folder for the models. (default: the folder in --config)"),
     ] = None,
     config: Annotated[
         Path | None,
@@ -138,7 +138,15 @@ def train(
     emit(
         result,
         as_json=as_json,
-        show=lambda console: _show(console, folder, key_file, trained, wanted, has_names=has_names),
+        show=lambda console: _show(
+            console,
+            folder,
+            key_file,
+            trained,
+            wanted,
+            has_names=has_names,
+            is_named=config is not None and out is None,
+        ),
     )
 
 
@@ -281,7 +289,9 @@ def _show(
     wanted: _Wanted,
     *,
     has_names: bool,
+    is_named: bool,
 ) -> None:
+    """`is_named` where a configuration names the folder, for a task that gives so many votes."""
     sizes = trained.sizes
     spread = math.fsum(sizes) / len(sizes)
     lines = [
@@ -290,10 +300,12 @@ def _show(
         f"votes     {wanted.reason}",
         f"unit      {wanted.unit}: {describe_unit(wanted.unit)}",
         f"key       {key_file}   keep it: the same records then stay in the same shards",
-        "",
-        'In teacher.toml write kind = "folder" and this path under [model]. '
-        f"The task must give this teacher {len(sizes)} votes.",
     ]
+    if not is_named:
+        lines.append(
+            '\nIn teacher.toml write kind = "folder" and this path under [model]. '
+            f"The task must give this teacher {len(sizes)} votes."
+        )
     if trained.is_thin and len(sizes) > 1:
         lines.append(
             "The shards are small for so many classes: with fewer votes each model is better."

@@ -78,10 +78,17 @@ def choose_votes(
             per_teacher=(given,) * teachers, reason=f"{_count(given)} per teacher, as was asked"
         )
     wanted = votes_for_noise(noise, teachers, question)
-    least = RECORDS_FOR_NUMBER if question.kind == "number" else RECORDS_PER_CLASS * classes
-    chosen = tuple(max(1, min(wanted, count // least)) for count in records)
+    chosen = votes_for_records(wanted, records, classes, question)
     reason = _why(chosen, wanted, noise, classes, question)
     return VotesChosen(per_teacher=chosen, reason=reason)
+
+
+def votes_for_records(
+    wanted: int, records: Sequence[int], classes: int, question: Question = CHOICE
+) -> tuple[int, ...]:
+    """As many as are wanted, or as a teacher's records allow; at least one vote of each."""
+    least = RECORDS_FOR_NUMBER if question.kind == "number" else RECORDS_PER_CLASS * classes
+    return tuple(max(1, min(wanted, count // least)) for count in records)
 
 
 def votes_for_noise(noise: Noise, teachers: int, question: Question = CHOICE) -> int:

@@ -104,6 +104,7 @@ def train_teachers(
         alone=alone,
         votes=votes.per_teacher,
         can_split=private.unit != "teacher",
+        is_automatic=private.votes == "auto",
     )
     training.require_voters(voting.models)
     return Trained(

@@ -5,8 +5,9 @@ where that is possible; in a deployment nobody can, and a teacher's warning ther
 something of its records.
 """
 
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dppp.errors import InputError, NotWorthItWarning, message_of
-from dppp.learning.advice import Retrain, advise
+from dppp.learning.advice import advise
 from dppp.learning.asked import Asked
+from dppp.learning.choosing_votes import votes_for_noise, votes_for_records
 from dppp.learning.clear_votes import Origin, look, look_back
 from dppp.learning.frames import take
 from dppp.learning.number_verdict import NumbersHeldOut
 from dppp.learning.one_thread import one_thread
 from dppp.learning.shards import NoVote
 from dppp.learning.tables import Table
-from dppp.learning.teachers_records import TeachersRecords
+from dppp.learning.teachers_records import TeachersRecords, Voting
 from dppp.learning.verdict import Seen, Verdict, judge
 from dppp.privacy.certificate import Certificate
+from dppp.privacy.noise import Noise
 from dppp.protocol.votes import Predict
 
 _MOST_LOOKED_BACK = 200
@@ -34,6 +37,9 @@ _MOST_JUDGED = 1_000
 """Training records behind `verdict_`."""
 
 _VOTES_TRIED = (2, 5, 10, 20, 50, 100)
+Votes = tuple[int, ...]
+"""Of each teacher."""
+
 _LEAST_RECORDS = 5
 """Of a shard on average: advice tries no more votes than leave a teacher's models this many."""
 
@@ -54,6 +60,8 @@ class Training:
     """Of each teacher."""
     can_split: bool
     """Whether a teacher may cast more than one vote under this promise."""
+    is_automatic: bool
+    """Whether the rule chose the votes, and so would choose others under other noise."""
 
     def predicts(self, models: Sequence[Sequence[Any]]) -> list[list[Predict]]:
         """What a teacher asks for votes, for each model of each teacher."""
@@ -82,13 +90,10 @@ class Training:
     ) -> Verdict:
         """From records that nobody trained on."""
 
-        def see(voters: Sequence[Sequence[Predict]]) -> Seen:
-            return self.look(voters, rows, labels)
+        def see_with(votes: Votes) -> Seen:
+            return self.look(self.predicts(self._deal_again(votes).models), rows, labels)
 
-        def retrain(votes: int) -> Seen:
-            return see(self.predicts(self._deal_again(votes)[0]))
-
-        return self._with_advice(see(voters), certificate, retrain)
+        return self._with_advice(self.look(voters, rows, labels), certificate, see_with)
 
     def look(self, voters: Sequence[Sequence[Predict]], rows: Any, labels: NDArray[Any]) -> Seen:
         """What the models say of records that nobody trained on."""
@@ -98,12 +103,14 @@ class Training:
     def judge_back(self, voters: Sequence[Sequence[Predict]], certificate: Certificate) -> Verdict:
         """From the training records."""
 
-        def retrain(votes: int) -> Seen:
-            models, places = self._deal_again(votes)
-            return self.look_back(self.predicts(models), places, self._own, _MOST_JUDGED)
+        def see_with(votes: Votes) -> Seen:
+            dealt = self._deal_again(votes)
+            return self.look_back(
+                self.predicts(dealt.models), dealt.places, self._own, _MOST_JUDGED
+            )
 
         seen = self.look_back(voters, self.places, self._own, _MOST_JUDGED)
-        return self._with_advice(seen, certificate, retrain)
+        return self._with_advice(seen, certificate, see_with)
 
     def look_back(
         self,
@@ -140,37 +147,62 @@ class Training:
     def _usual(self) -> Any:
         return self.asked.usual_of(self._truth)
 
-    def _with_advice(self, seen: Seen, certificate: Certificate, retrain: Retrain) -> Verdict:
+    def _with_advice(
+        self, seen: Seen, certificate: Certificate, see_with: Callable[[Votes], Seen]
+    ) -> Verdict:
         """The verdict, with what would make it better where it is bad."""
         verdict = judge(seen, certificate)
+        see_again = functools.cache(see_with)
+
+        def retrain(votes: int) -> Seen:
+            return see_again(self._more_votes(votes))
+
+        def replan(noise: Noise, teachers: int) -> tuple[int, Seen]:
+            votes = self._votes_by_rule(noise, teachers)
+            return max(votes), seen if votes == self.votes else see_again(votes)
+
         most = max(self.records.sizes) // _LEAST_RECORDS if self.can_split else 0
         now = max(self.votes)
         more = [count for count in _VOTES_TRIED if now < count <= most]
-        advice = advise(verdict, seen, certificate, votes=(now, *more), retrain=retrain)
+        advice = advise(
+            verdict,
+            seen,
+            certificate,
+            votes=(now, *more),
+            retrain=retrain,
+            replan=replan if self.is_automatic and self.can_split else None,
+        )
         scale = seen.scale if isinstance(seen, NumbersHeldOut) else None
         return replace(verdict, advice=advice, scale=scale)
 
-    def _deal_again(self, votes: int) -> tuple[Sequence[Sequence[Any]], NDArray[np.int64]]:
-        """Models for so many votes of each teacher, or as many as its records allow."""
-        allowed = [
+    def _more_votes(self, votes: int) -> Votes:
+        """So many of each teacher, or as many as its records allow."""
+        return tuple(
             max(now, min(votes, size // _LEAST_RECORDS))
             for now, size in zip(self.votes, self.records.sizes, strict=True)
-        ]
-        voting = self.records.train_votes(allowed, self.alone)
-        return voting.models, voting.places
+        )
+
+    def _votes_by_rule(self, noise: Noise, teachers: int) -> Votes:
+        """Of each of these teachers, where so many like them share this noise."""
+        question = self.asked.question
+        wanted = votes_for_noise(noise, teachers, question)
+        return votes_for_records(wanted, self.records.sizes, self.asked.counts, question)
+
+    def _deal_again(self, votes: Votes) -> Voting:
+        return self.records.train_votes(votes, self.alone)
 
 
 def warn_if_not_worth_it(
     training: Training, voters: Sequence[Sequence[Predict]], certificate: Certificate
 ) -> None:
-    """Warn where an outsider clearly has more without the federation.
+    """Warn where an outsider clearly has as much without the federation, or more.
 
     From the votes on some training records, each without the model that saw it; `verdict_` says
     more, and takes longer.
     """
     held_out = training.look_back(voters, training.places, (), _MOST_LOOKED_BACK)
     outsider = judge(held_out, certificate).outsider
-    if not outsider.is_better and outsider.is_clear:
+    if outsider.is_clear and not outsider.is_worth_it:
         warnings.warn(
             f"{outsider.sentence} See verdict_ for what would make it so.",
             NotWorthItWarning,

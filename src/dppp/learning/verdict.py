@@ -40,6 +40,9 @@ _CLEAR = 2.0
 LEAST_GAIN = 0.005
 """One more right answer in two hundred: less is not worth a federation, however sure it is."""
 
+_MUCH_NOISE = 0.05
+"""What noise costs is said from here on: one answer in twenty."""
+
 _MOST_ROWS_NEEDED = 1_000_000
 """A gain that only more records than this would tell is none to speak of."""
 
@@ -171,8 +174,12 @@ class Comparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether another sample of as many records would very likely say the same."""
-        return abs(self.gain) > _CLEAR * self.error
+        """Whether another sample of as many records would very likely say the same.
+
+        Also where it is open which of the two is better, and sure that the gain is too small.
+        """
+        margin = _CLEAR * self.error
+        return abs(self.gain) > margin or self.gain + margin < LEAST_GAIN
 
     @property
     def is_worth_it(self) -> bool:
@@ -191,19 +198,19 @@ class Comparison:
         """For people."""
         points = f"{100 * abs(self.gain):.1f}"
         way = "more" if self.is_better else "less"
-        beside = f"than {self.against} ({100 * self.accuracy:.1f} %)"
+        difference = f"{points} points {way} {self.measure} than"
+        if points == "0.0":
+            difference = f"as {'often' if self.measure == 'right' else 'much'} {self.measure} as"
+        beside = f"{difference} {self.against} ({in_percent(self.accuracy)} %)"
         if self.is_clear:
             verdict = "Worth it" if self.is_worth_it else "Not worth it"
-            return (
-                f"{verdict} to {self.asker}: {points} points {way} {self.measure} {beside}, "
-                f"± {100 * _CLEAR * self.error:.1f}."
-            )
+            return f"{verdict} to {self.asker}: {beside}, ± {100 * _CLEAR * self.error:.1f}."
         margin = (
             f"± {100 * _CLEAR * self.error:.1f}" if math.isfinite(self.error) else "one is too few"
         )
         return (
             f"Cannot be told from {self.rows} records whether it is worth it to {self.asker}: on "
-            f"these {points} points {way} {self.measure} {beside}, {margin}.{self._what_would_tell}"
+            f"these {beside}, {margin}.{self._what_would_tell}"
         )
 
     @property
@@ -264,10 +271,24 @@ class Verdict:
         return root_mean_square(accuracy, self.scale)
 
     @property
+    def _lost_to_noise(self) -> str:
+        """Answers may be better than all else and still be mostly noise: who reads on should know.
+
+        Nothing where noise costs little.
+        """
+        lost = self.accuracy_plurality - self.accuracy_expected
+        if lost < _MUCH_NOISE:
+            return ""
+        return (
+            f" Noise takes {100 * lost:.1f} points: {in_percent(self.accuracy_expected)} % "
+            f"{self.measure} with it, {in_percent(self.accuracy_plurality)} % without."
+        )
+
+    @property
     def sentences(self) -> tuple[str, str]:
         """To an outsider, and to a teacher."""
         return (
-            self.outsider.sentence,
+            self.outsider.sentence + self._lost_to_noise,
             f"{self.teacher.sentence} "
             f"{self.teachers_better_off} of {self.teachers} teachers are better off.",
         )
@@ -372,6 +393,11 @@ def _compare(asker: str, measure: str, right: Floats, others: dict[str, Floats])
         rows=len(gains),
         measure=measure,
     )
+
+
+def in_percent(accuracy: float) -> str:
+    """To one digit, and never -0.0."""
+    return f"{round(100 * accuracy, 1) + 0.0:.1f}"
 
 
 def _standard_error(values: Floats) -> float:
