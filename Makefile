@@ -39,14 +39,15 @@ docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # Minutes of trouble: kill -9 at every write, every reader under two fuzzers, 10,000 queries with faults, a real deployment
-# whose processes are killed and put to sleep at random; then an hour of the page under load (DPPP_SOAK_PAGE_SECONDS for less).
+# whose processes are killed and put to sleep at random, a batch over Flower; then an hour of the page under load (DPPP_SOAK_PAGE_SECONDS for less).
 soak: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz,language]'
 	DPPP_SOAK=1 $(BIN)/pytest -n auto tests/crash tests/fuzz
 	DPPP_FUZZ_SECONDS=$${DPPP_FUZZ_SECONDS:-300} $(BIN)/python -m tests.fuzz.coverage_guided build/fuzz
 	DPPP_SOAK_QUERIES=10000 $(BIN)/pytest -n auto tests/simulation
-	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py
+	DPPP_SOAK=1 $(BIN)/pytest tests/deployment/test_soak.py tests/deployment/test_bench.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/service/teacher/chat/test_real_server.py
+	DPPP_SOAK=1 $(BIN)/pytest tests/test_flower_example.py
 	DPPP_SOAK=1 $(BIN)/pytest tests/page/test_hour.py
 
 # What the README goes on with: less than the tests need, so that a newcomer waits less.

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from tests.left_out import need_program
 from tests.protocol.small import small
 
+from dppp import errors
 from dppp.federation import Parties
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.batch_store import MemoryBatchStore
@@ -20,7 +21,7 @@ from dppp.service.batches.runner import BatchRunner
 from dppp.service.gateway.embedded import EmbeddedChannel
 from dppp.service.gateway.jobs import Jobs
 from dppp.service.process.monitoring import make_monitor
-from dppp.service.teacher.metrics import SUSPICIOUS, TeacherMetrics
+from dppp.service.teacher.metrics import OF_THE_LEDGER, SUSPICIOUS, TeacherMetrics
 from dppp.service.teacher.station import KINDS
 
 HERE = Path(__file__).parent
@@ -90,6 +91,8 @@ def test_labelled_counters_start_at_zero(
     teacher, aggregator = registries
     for rule in SUSPICIOUS:
         assert teacher.get_sample_value("dppp_suspicious_refusals_total", {"rule": rule}) == 0
+    for rule in OF_THE_LEDGER:
+        assert teacher.get_sample_value("dppp_ledger_refusals_total", {"rule": rule}) == 0
     for outcome in ("released", "aborted"):
         for name in ("dppp_batches_total", "dppp_queries_total"):
             assert aggregator.get_sample_value(name, {"outcome": outcome}) == 0
@@ -123,3 +126,15 @@ def test_a_refusal_that_may_be_cheating_is_counted_by_its_rule() -> None:
     found = metrics.registry.get_sample_value
     assert found("dppp_suspicious_refusals_total", {"rule": "SecondList"}) == 1
     assert found("dppp_suspicious_refusals_total", {"rule": "RequestExpired"}) is None
+
+
+def test_a_refusal_for_want_of_the_ledger_is_counted_apart() -> None:
+    metrics = TeacherMetrics(KINDS, 40)
+    metrics.refused("cast request", "LedgerDamaged")
+    metrics.refused("cast request", "QueriesExhausted")
+    found = {
+        rule: metrics.registry.get_sample_value("dppp_ledger_refusals_total", {"rule": rule})
+        for rule in OF_THE_LEDGER
+    }
+    assert found == dict.fromkeys(OF_THE_LEDGER, 0) | {"LedgerDamaged": 1}
+    assert {name for name in vars(errors) if name in OF_THE_LEDGER} == OF_THE_LEDGER

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from tests.cli.commands import assert_refused, json_of, run_dppp
 
+from dppp.service.stores.epoch_secrets import open_epoch_secrets
+
 DPPP = (sys.executable, "-m", "dppp")
 INIT = (
     "init {folder} --name cells --data-id 'breast 2026' --class malignant --class benign "
@@ -149,6 +151,7 @@ def test_anybody_sees_the_ring_and_its_bits_of_security(made: tuple[Path, dict[s
     degree, bits = found["ring_degree"], found["security_bits"]
     for word in ("masks", f"degree {degree:,}", f"{bits} bits of security", "1 hours each"):
         assert word in shown
+    assert "silent colluders can stop a batch" in shown  # of 3 teachers 3 endorse, and 1 colludes
 
 
 def test_everybody_sets_up_without_a_share_and_a_teacher_accepts(copied: tuple[Path, str]) -> None:
@@ -165,6 +168,21 @@ def test_everybody_sets_up_without_a_share_and_a_teacher_accepts(copied: tuple[P
     assert accepted["security_bits"] >= 128
     shown = run_dppp(f"teacher accept --config {config}").stdout
     assert f"{accepted['security_bits']} bits of security" in shown
+
+
+def test_a_teacher_that_stops_for_good_forgets_the_secrets_of_its_epochs(
+    copied: tuple[Path, str],
+) -> None:
+    root, expected = copied
+    json_of(setup_command(root, "hospital-b", expected))
+    config, file = root / "hospital-b" / "teacher.toml", root / "hospital-b" / "epoch-secrets.db"
+    assert_refused(2, "no secrets of epochs", run_dppp(f"teacher forget --config {config}"))
+    assert not file.exists()
+    with open_epoch_secrets(file) as secrets:
+        secrets.put_once(bytes(32), 7, b"of an epoch that nobody looks after")
+    assert json_of(f"teacher forget --config {config}") == {"file": str(file), "deleted": 1}
+    assert b"nobody looks after" not in file.read_bytes()
+    assert "0 secrets deleted" in run_dppp(f"teacher forget --config {config}").stdout
 
 
 def test_setup_takes_no_share_under_masks(copied: tuple[Path, str]) -> None:
@@ -202,7 +220,7 @@ def test_an_operator_sees_the_privacy_card_before_it_says_yes(copied: tuple[Path
     config = root / "hospital-b" / "teacher.toml"
     code, shown = accept_on_a_terminal(config, b"n\n")
     assert code == 1
-    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right labels: one dishonest"):
+    for word in ("Privacy card of cells", "ε = 8", "dppp card ", "Right answers: one dishonest"):
         assert word in shown
     assert not (root / "hospital-b" / "ledger.db").exists()
     code, shown = accept_on_a_terminal(config, b"y\n")

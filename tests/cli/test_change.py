@@ -64,11 +64,16 @@ def test_a_hospital_rotates_its_keys_and_another_joins(tmp_path: Path) -> None:
         {"epsilon": 8.0, "delta": 1e-5},
         2,
     )
+    again = run_dppp(f"teacher accept --config {tmp_path}/b-new/teacher.toml --yes").stdout
+    assert f"on what {old_task[:16]} had reserved: nothing new" in again
     assert "succeeded" in run_dppp(f"ledger show {tmp_path}/hospital-b.db").stdout
     own = f"--ledger {tmp_path}/d.db --head {tmp_path}/d.head"
-    json_of(f"change install {tmp_path}/hospital-d {file} --hash {expected} {own}")
+    shown = run_dppp(f"change install {tmp_path}/hospital-d {file} --hash {expected} {own}").stdout
+    assert "--first-use-of-this-data" in shown  # a newcomer, who has no old task
     config = tmp_path / "hospital-d" / "teacher.toml"
     assert json_of(f"teacher accept --config {config} --first-use-of-this-data")["index"] == 4
+    again = run_dppp(f"teacher accept --config {config} --yes").stdout
+    assert "for 100 queries, reserved as a whole" in again
 
 
 def test_a_configuration_is_brought_or_given_and_never_both(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_teachers_who_disagree_on_few_queries_still_vote(tmp_path: Path) -> None
 
 
 def test_a_number_is_planned_by_what_the_noise_adds() -> None:
-    command = "plan --low 0 --high 30 --teachers 20 --queries 5 --votes-per-teacher 2,4"
+    command = "plan --low 0 --high 30 --levels 10 --teachers 20 --queries 5 --votes-per-teacher 2,4"
     found = json_of(command)
     assert found["question"] == "number"
     one, two = found["outlooks"][:2]

@@ -20,13 +20,16 @@ FEATURES = ("age", "weight")
 
 
 def write_table(path: Path) -> Path:
-    """The dose is 10 × age; `young` and `heavy` follow the signs of the columns."""
+    """The dose is 10 × age; `young` and `heavy` follow the signs of the columns.
+
+    `rare` is in one record alone, so that most shards do not have it.
+    """
     rows = np.random.default_rng(4).normal(size=(RECORDS, 2))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*FEATURES, "heavy", "young", "dose"])
-        for age, weight in rows:
-            labels = [int(weight > 0), int(age < 0)]
+        writer.writerow([*FEATURES, "heavy", "young", "rare", "dose"])
+        for place, (age, weight) in enumerate(rows):
+            labels = [int(weight > 0), int(age < 0), int(place == 4)]
             writer.writerow([f"{age:.6f}", f"{weight:.6f}", *labels, f"{10 * age:.6f}"])
     return path
 
@@ -57,8 +60,9 @@ def made(tmp_path: Path, table: Path, label: str, **terms: object) -> NDArray[np
 def test_a_task_of_labels_gets_models_that_vote_for_labels_in_its_order(
     tmp_path: Path, table: Path
 ) -> None:
-    votes = made(tmp_path, table, "heavy,young", class_names=("young", "heavy"), max_labels=2)
-    assert votes.tolist() == [[[1, 0], [1, 1], [0, 0], [0, 1]]] * 3
+    names = ("young", "heavy", "rare")
+    votes = made(tmp_path, table, "rare,heavy,young", class_names=names, max_labels=2)
+    assert votes.tolist() == [[[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]]] * 3
 
 
 def test_a_task_of_a_number_gets_models_that_vote_for_steps(tmp_path: Path, table: Path) -> None:

@@ -31,6 +31,7 @@ from dppp.service.local.processes import (
     wait_until_ready,
     write_processes,
 )
+from dppp.service.process.config import AggregatorConfig, read_config
 from dppp.service.stores.ledgers import inspect_ledger
 from dppp.service.stores.locations import Location
 
@@ -143,6 +144,14 @@ class Running:
         write_processes(self.local.folder, [*read_processes(self.local.folder), started])
         wait_for(lambda: "aggregator ready" in self.log_of("second"), "the second aggregator")
         return started
+
+    @contextmanager
+    def at_second_gateway(self) -> Iterator["Running"]:
+        """The same federation, asked through the gateway of the second aggregator."""
+        config = self.local.aggregator_config.with_name("second.toml")
+        gateway = f"http://{read_config(config, AggregatorConfig).gateway.listen}"
+        with httpx.Client(base_url=gateway, headers=self.client.headers, timeout=30) as client:
+            yield Running(self.local, client)
 
     def wait_for_teachers(self, count: int) -> None:
         wait_until_ready(self.local, count, READY_SECONDS)

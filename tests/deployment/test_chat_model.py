@@ -1,6 +1,7 @@
 """Real processes whose teachers have a language model each, behind a chat server on loopback."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.deployment.running import TEACHERS, run
@@ -10,6 +11,7 @@ from tests.service.teacher.chat.tickets import CLASSES, COLUMNS, tickets, write_
 
 from dppp.errors import InputError
 from dppp.service.ceremony.terms import make_terms
+from dppp.service.doctor.examination import examine
 from dppp.service.local.federation import LocalFederation, make_local
 from dppp.service.local.processes import free_ports
 from dppp.service.process.config import TeacherConfig, read_config
@@ -84,8 +86,24 @@ def test_language_models_label_tickets_from_one_end_to_the_other(
         logs = "".join(federation.log_of(f"teacher-{place + 1}") for place in range(TEACHERS))
     assert set(server.keys) == {f"Bearer secret-{place}" for place in range(TEACHERS)}
     assert len(server.prompts) == len(asked) * VOTES * TEACHERS
-    for secret in ("invoice", "case1", "secret-"):
+    for secret in ("invoice", "case1", "secret-", "HTTP Request"):
         assert secret not in logs
+
+
+def test_doctor_says_that_votes_may_take_longer_than_a_batch(local: LocalFederation) -> None:
+    """Else records that make a model slow would decide whether their teacher takes part."""
+    path = local.teacher_configs[1]
+    assert _said_of_model(path) == ["a language model is not asked here"]
+    text = path.read_text(encoding="utf-8")
+    longer = text.replace('label = "class"', 'label = "class"\nvote_seconds = 500')
+    path.write_text(longer, encoding="utf-8")
+    _, late = _said_of_model(path)
+    assert "may take 4000 seconds of a batch" in late
+    path.write_text(text, encoding="utf-8")
+
+
+def _said_of_model(config: Path) -> list[str]:
+    return [each.said for each in examine(config) if each.check == "model"]
 
 
 def test_records_that_do_not_go_with_the_task_are_refused_before_its_price_is_reserved(

@@ -82,3 +82,13 @@ def test_of_two_aggregators_on_one_database_the_second_goes_on_with_what_the_fir
     assert len(running.labels(batch)) == len(ASKED)
     assert "batch taken over" in running.log_of("second")
     assert charged_in(url) == 1 + len(ASKED)
+    if running.cryptosystem == "masks":  # once is enough: it takes some seconds
+        assert_one_that_hangs_holds_up_no_batch_of_the_other(running)
+
+
+def assert_one_that_hangs_holds_up_no_batch_of_the_other(running: Running) -> None:
+    """Also one that the broker offers to the sleeper first: it is taken over."""
+    running.pause("aggregator")
+    with running.at_second_gateway() as second:
+        assert second.wait_for_end(second.submit(2))["stage"] == "released"
+    running.go_on("aggregator")

@@ -19,11 +19,28 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     run_dppp(f"local down --folder {folder}")
 
 
+def write_patients(path: Path) -> Path:
+    """Fever in the hot, and cough in the young; `rash` in one of 150."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["temperature", "age", "fever", "cough", "rash"])
+        for place in range(150):
+            temperature, age = 35 + place % 7, place % 80
+            writer.writerow(
+                [temperature, age, int(temperature > 38), int(age < 40), int(place == 3)]
+            )
+    return path
+
+
 @pytest.mark.parametrize("cryptosystem", [None, "paillier"])
 def test_a_local_federation_answers_stops_gently_and_goes_on(
-    folder: Path, cryptosystem: str | None
+    folder: Path, tmp_path: Path, cryptosystem: str | None
 ) -> None:
-    option = f"--cryptosystem {cryptosystem}" if cryptosystem else ""
+    """Of several labels under masks, and of Breast Cancer's classes under paillier."""
+    patients = write_patients(tmp_path / "patients.csv")
+    option = f"--data {patients} --label fever,cough,rash --max-labels 2"
+    if cryptosystem:
+        option = f"--cryptosystem {cryptosystem}"
     up = json_of(f"local up --teachers 3 --queries 20 --folder {folder} {option}")
     assert up["cryptosystem"] == (cryptosystem or "masks")
     assert bool(list(folder.glob("dealt/*.share"))) is (cryptosystem == "paillier")
@@ -35,7 +52,9 @@ def test_a_local_federation_answers_stops_gently_and_goes_on(
     assert first["rows"] == 20
     assert first["budget"]["left"] == 0
     with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
-        assert {line["label"] for line in csv.DictReader(file)} <= {"benign", "malignant"}
+        answers = [line["label" if cryptosystem else "labels"] for line in csv.DictReader(file)]
+    classes = {"benign", "malignant"} if cryptosystem else {"fever", "cough", "rash", ""}
+    assert {label for answer in answers for label in answer.split(";")} <= classes
 
     stopped = json_of(f"local down --folder {folder}")["stopped"]
     assert sorted(stopped) == ["aggregator", "broker", "teacher-1", "teacher-2", "teacher-3"]

@@ -96,12 +96,27 @@ def printed(cell: Any) -> str:
     return "".join(texts)
 
 
+def join_streams(notebook: Any) -> None:
+    """What a cell prints comes in pieces, cut anywhere; a reader is shown each as a block."""
+    for cell in notebook.cells:
+        joined: list[Any] = []
+        for output in cell.get("outputs", ()):
+            last = joined[-1] if joined else None
+            if last and output.get("name") and output.get("name") == last.get("name"):
+                last["text"] += output["text"]
+            else:
+                joined.append(output)
+        if "outputs" in cell:
+            cell["outputs"] = joined
+
+
 def main(names: Sequence[str], out: Path) -> None:
     """Run, and store what was printed."""
     for name in names:
         notebook = run_notebook(name)
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)
+        join_streams(notebook)
         notebook.metadata.language_info = {"name": "python"}
         nbformat.write(notebook, out / f"{name}.ipynb")
 

@@ -5,6 +5,7 @@ Noise, keys and ports are new in every run, so words and exact figures are compa
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ def test_a_stored_tutorial_was_run_from_top_to_bottom(name: str) -> None:
     assert [each.execution_count for each in code] == list(range(1, len(code) + 1))
     assert not [each.id for each in code for out in each.outputs if out.output_type == "error"]
     assert sum(bool(printed(each)) for each in code) > len(code) / 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_cell_printed_is_stored_in_one_piece(name: str) -> None:
+    for cell in read_notebook(name).cells:
+        streams = [each.get("name") for each in cell.get("outputs", ())]
+        assert not [one for one, next_ in pairwise(streams) if one and one == next_], cell.id
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,6 +24,7 @@ from dppp.masks.packing import unpack_blocks
 from dppp.masks.sealing import Purpose
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.messages import Endorsement
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.receipt import Receipt, verify_receipt
 from dppp.protocol.signing import sign
 from dppp.protocol.task import Task
@@ -85,6 +86,8 @@ MASKED_KINDS: tuple[type[Message], ...] = (
     *RELEASED,
 )
 READER, CULPRIT = 1, 2
+NUMBER = Question.of_number(low=0, high=10, levels=10)
+LABELS = Question.of_labels(most_labels=1)
 
 
 @dataclass
@@ -120,9 +123,14 @@ class MaskedSamples:
     released: dict[str, bytes] = field(default_factory=dict)
     readers: Sequence[Decoder] = ()
 
-    def watch(self, trust: tuple[int, int, int], change: Callable[[MaskSide], None]) -> Federation:
+    def watch(
+        self,
+        trust: tuple[int, int, int],
+        change: Callable[[MaskSide], None],
+        question: Question = CHOICE,
+    ) -> Federation:
         """Run a batch with a colluder, and copy roles at every new kind of message."""
-        federation = Federation(set_up(*trust))
+        federation = Federation(set_up(*trust, question=question))
         federation.corrupt(CULPRIT, change)
 
         deliver = federation.deliver
@@ -183,11 +191,15 @@ def _decode(data: bytes, *, kind: type[Message]) -> Message:
 
 @functools.cache
 def make_masked_samples() -> MaskedSamples:
-    """Three batches: another row dealt, a seal that does not open, and no dropouts to spare."""
+    """Three batches: another row dealt, a seal that does not open, and no dropouts to spare.
+
+    They are asked for a number, for labels and for one of several classes.
+    """
     samples = MaskedSamples()
     other_row = deal_badly(secret_rows=add_to_rows([READER]))
-    federation = samples.watch((5, 1, 1), other_row)
-    samples.watch((5, 1, 1), deal_badly(break_seals=[(READER, Purpose.SECRET_ROW)]))
+    federation = samples.watch((5, 1, 1), other_row, NUMBER)
+    broken_seal = deal_badly(break_seals=[(READER, Purpose.SECRET_ROW)])
+    labelling = samples.watch((5, 1, 1), broken_seal, LABELS)
     samples.watch((5, 1, 0), other_row)
     transcript = federation.aggregator.transcript(federation.request().batch_id)
     assert isinstance(federation.end, Receipt)
@@ -197,8 +209,34 @@ def make_masked_samples() -> MaskedSamples:
         Receipt.KIND: encode(federation.end),
         Transcript.KIND: encode(transcript),
     }
-    samples.readers = _readers(federation, samples)
+    samples.readers = (*_readers(federation, samples), *_readers_of_labels(labelling))
     return samples
+
+
+def _readers_of_labels(federation: Federation) -> tuple[Decoder, ...]:
+    """A task and a receipt as they are where labels are asked for."""
+    assert isinstance(federation.end, Receipt)
+    assert federation.end.answers[0].labels is not None
+    known: dict[str, Any] = {"expected_task": federation.task.task_id}
+    return (
+        Decoder(
+            "masks, task of labels",
+            encode(federation.task),
+            functools.partial(_decode, kind=Task),
+            encode,
+        ),
+        Decoder(
+            "masks, receipt of labels",
+            encode(federation.end),
+            functools.partial(_decode, kind=Receipt),
+            encode,
+        ),
+        Decoder(
+            "masks receipt of labels, checked",
+            encode(federation.end),
+            lambda data: verify_receipt(data, **known),
+        ),
+    )
 
 
 def _readers(federation: Federation, samples: MaskedSamples) -> tuple[Decoder, ...]:

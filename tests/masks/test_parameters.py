@@ -20,7 +20,14 @@ TWENTY: dict[str, Any] = {
 }
 
 
-ALL_HONEST = {**TWENTY, "colluders": 0, "dropouts": 0, "slot_bits": 1, "modulus_bits": 22}
+ALL_HONEST = {
+    **TWENTY,
+    "colluders": 0,
+    "dropouts": 0,
+    "degree": 2048,
+    "slot_bits": 1,
+    "modulus_bits": 30,
+}
 
 
 def trust(teachers: int) -> dict[str, int]:
@@ -117,6 +124,19 @@ def test_a_modulus_past_the_table_is_refused(degree: int, bits: int) -> None:
 def test_what_hides_too_little_or_has_no_room_is_refused(change: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
         Parameters(**{**TWENTY, **change})
+
+
+@pytest.mark.parametrize(
+    ("teachers", "modulus_bits"), [(2, 12), (20, 16), (100, 18), (250, 19), (1000, 21)]
+)
+def test_a_modulus_with_which_another_sum_may_fit_is_refused_also_if_it_hides_well(
+    teachers: int, modulus_bits: int
+) -> None:
+    found = {**ALL_HONEST, "teachers": teachers, "degree": 1024}
+    assert modulus_bits < math.log2(3918 * teachers) + 64 / 1024 < modulus_bits + 1
+    with pytest.raises(MaskParametersError, match="another sum"):
+        Parameters(**{**found, "modulus_bits": modulus_bits})
+    assert Parameters(**{**found, "modulus_bits": modulus_bits + 1}).security_after_loss > 128
 
 
 def test_slots_are_as_narrow_as_the_largest_sum_but_not_narrower_than_eleven_bits() -> None:

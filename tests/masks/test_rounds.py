@@ -29,7 +29,7 @@ def parameters_for(teachers: int, colluders: int, dropouts: int, **more: int) ->
     return choose_parameters(teachers=teachers, colluders=colluders, dropouts=dropouts, **named)
 
 
-@pytest.mark.parametrize(("teachers", "colluders", "dropouts"), every_trust(8))
+@pytest.mark.parametrize(("teachers", "colluders", "dropouts"), every_trust(12))
 def test_the_opened_sums_are_the_plain_sums_with_the_most_dropouts(
     teachers: int, colluders: int, dropouts: int
 ) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
 from scipy.signal import fftconvolve
 from tests.privacy.strategies import noises
 
@@ -18,7 +20,7 @@ from dppp.privacy.calibration import calibrate, compare
 from dppp.privacy.certificate import Promise
 from dppp.privacy.change import Change, change_of
 from dppp.privacy.divergence import delta_at
-from dppp.privacy.noise import Binomial, Noise, Polya, Skellam, pmf_of
+from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
 from dppp.privacy.trust import Trust
 
 EPSILONS = (0.2, 0.7, 1.5)
@@ -95,6 +97,69 @@ def test_noise_that_is_said_to_be_log_concave_is(noise: Noise) -> None:
     slack = 8 * pmf.relative_error + 1e-10
     if noise.is_log_concave:
         assert (middle >= sides - slack).all()
+
+
+def textbook_masses() -> dict[Noise, NDArray[np.float64]]:
+    """Masses of small noise by other means than the code under test: formulas of textbooks."""
+
+    def discrete_gaussian(sigma: float) -> NDArray[np.float64]:
+        weights = np.exp(-(np.arange(-14, 15) ** 2) / (2 * sigma**2))
+        return weights / weights.sum()
+
+    def polya(shape: float, ratio: float) -> NDArray[np.float64]:
+        one = stats.nbinom.pmf(np.arange(60), shape, 1 - ratio)
+        return np.convolve(one, one[::-1])
+
+    share = discrete_gaussian(0.7)
+    return {
+        Binomial(total_tosses=9): stats.binom.pmf(np.arange(10), 9, 0.5),
+        Skellam(share_variance=0.6, shares=2): stats.skellam.pmf(np.arange(-15, 16), 0.6, 0.6),
+        DiscreteGaussian(share_sigma=0.7, shares=3): np.convolve(np.convolve(share, share), share),
+        DiscreteGaussian(share_sigma=0.3): discrete_gaussian(0.3),
+        Polya(shape=1.0, ratio=0.3, shares=4): polya(1.0, 0.3),
+        Polya(shape=2.5, ratio=0.2, shares=4): polya(2.5, 0.2),
+    }
+
+
+TEXTBOOK = textbook_masses()
+of_textbook = pytest.mark.parametrize("noise", TEXTBOOK, ids=lambda noise: noise.name)
+
+
+def plain_delta(masses: NDArray[np.float64], moves: tuple[int, ...], epsilon: float) -> float:
+    """Σ max(0, Π p(x) - e^ε Π p(x + move)), term by term."""
+    before, after = np.ones(1), np.ones(1)
+    for move in moves:
+        wide = np.concatenate((np.zeros(abs(move)), masses, np.zeros(abs(move))))
+        before = np.multiply.outer(before, wide).ravel()
+        after = np.multiply.outer(after, np.roll(wide, -move)).ravel()
+    return float(np.maximum(before - math.exp(epsilon) * after, 0).sum())
+
+
+@of_textbook
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_every_family_costs_what_plain_sums_over_textbook_masses_give(
+    noise: Noise, epsilon: float
+) -> None:
+    masses = TEXTBOOK[noise]
+    masses = masses[masses > 1e-12]
+    for moves in ((-1, 1), (-1, -1, 1)):
+        exact = plain_delta(masses, moves, epsilon)
+        change = Change(moved=len(moves))
+        found = total_delta([Spending(noise=noise, queries=1, change=change)], epsilon)
+        assert exact - 1e-9 <= found <= exact * 1.002 + 1e-9
+    for shift in (1, 2, 5):
+        exact = max(plain_delta(masses, (move,), epsilon) for move in (-shift, shift))
+        found = delta_at(noise, epsilon, change=Change(moved=1, shift=shift))
+        assert found == pytest.approx(exact, rel=1e-8, abs=1e-9)
+
+
+@of_textbook
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.5, 1.0, 3.0, 8.0])
+def test_the_largest_move_of_a_number_is_the_worst_in_every_family(
+    noise: Noise, epsilon: float
+) -> None:
+    found = [plain_delta(TEXTBOOK[noise], (move,), epsilon) for move in range(12)]
+    assert all(one <= next_one + 1e-12 for one, next_one in itertools.pairwise(found))
 
 
 def test_noise_of_a_small_shape_is_not_log_concave_and_is_refused_for_numbers() -> None:
@@ -189,6 +254,13 @@ def test_a_number_of_one_level_costs_one_count_of_a_choice() -> None:
         noise, 0.5, scope="single-coordinate"
     )
     assert change_of(classes=5, max_labels=1)[1] == change_of(classes=5)[1]
+
+
+def test_a_single_coordinate_moves_as_far_as_the_question_says() -> None:
+    noise, change = Binomial(total_tosses=100), Change(moved=1, shift=4)
+    found = delta_at(noise, 0.5, scope="single-coordinate", change=change)
+    assert found == delta_at(noise, 0.5, change=change)
+    assert found > delta_at(noise, 0.5, scope="single-coordinate")
 
 
 def test_labels_and_numbers_have_no_calibration_of_the_paper() -> None:

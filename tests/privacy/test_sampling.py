@@ -11,7 +11,7 @@ from tests.privacy.strategies import noises
 
 from dppp.errors import InputError
 from dppp.privacy.noise import Binomial, DiscreteGaussian, Noise, Polya, Skellam, pmf_of
-from dppp.privacy.sampling import sampling_delta, sampling_table
+from dppp.privacy.sampling import draw_raised_shares, sampling_delta, sampling_table
 from dppp.randomness import expand_key
 from dppp.sampling_table import SamplingTable
 
@@ -49,6 +49,18 @@ def p_value(drawn: NDArray[np.int64], noise: Noise) -> float:
     usable = wanted > 1e-6 * len(drawn)
     statistic = float((((observed - wanted) ** 2 / wanted)[usable]).sum())
     return float(stats.chi2.sf(statistic, int(usable.sum()) - 1))
+
+
+@pytest.mark.parametrize("count", [1, 8_191, 8_192, 20_000])
+@pytest.mark.parametrize("noise", FAMILIES, ids=lambda noise: noise.name)
+def test_shares_of_a_batch_are_drawn_piece_by_piece_and_raised(noise: Noise, count: int) -> None:
+    table, draw_from = sampling_table(noise), KeyStream(4)
+    pieces = [8_192] * (count // 8_192) + [count % 8_192]
+    expected = np.concatenate([table.draw(each, draw_from) for each in pieces if each])
+    shares = draw_raised_shares(noise, count, KeyStream(4))
+    assert shares.dtype == np.int64
+    assert np.array_equal(shares, expected - table.lowest)
+    assert shares.min() >= 0
 
 
 @pytest.mark.parametrize("noise", FAMILIES, ids=lambda noise: noise.name)

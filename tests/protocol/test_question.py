@@ -1,5 +1,6 @@
 """Questions: what a vote is, what is released, and both through the whole protocol."""
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,13 @@ from dppp.paillier.dealer import deal
 from dppp.protocol.messages import ListHash, QueryId
 from dppp.protocol.question import CHOICE, Question, top_classes
 from dppp.protocol.receipt import Receipt, verify_receipt
-from dppp.protocol.release import ballots_offset, make_releases, plausible_noise, standard_error
+from dppp.protocol.release import (
+    ballots_offset,
+    largest_standard_error,
+    make_releases,
+    plausible_noise,
+    standard_error,
+)
 from dppp.protocol.task import Task, entry_bound
 from dppp.protocol.votes import cast_votes
 from dppp.protocol.wire import decode, encode
@@ -156,6 +163,24 @@ def test_the_mean_is_over_the_votes_of_the_listed_teachers_only() -> None:
     sums = [3 * 30 * 20 + ballots_offset(task, 3)]
     (release,) = make_releases(task, [QueryId(bytes(32))], sums, participants=(1, 2, 3), of_list=L)
     assert release.value == 10.0
+
+
+def test_the_error_that_is_stated_is_never_less_than_that_of_any_teachers_who_took_part() -> None:
+    made = parties_for(DOSE, [lambda rows: [10.0] * len(rows)])
+    uneven = create_federation(
+        name="ward",
+        class_names=NAMES["number"],
+        features=["x"],
+        certificate=made.task.certificate,
+        models=[[lambda rows: [10.0] * len(rows)] * votes for votes in (20, 30, 25, 35)],
+        question=DOSE,
+    ).task
+    errors = [
+        standard_error(uneven, present)
+        for size in (3, 4)
+        for present in itertools.combinations((1, 2, 3, 4), size)
+    ]
+    assert max(errors) == largest_standard_error(uneven) > min(errors)
 
 
 L = ListHash(bytes(32))

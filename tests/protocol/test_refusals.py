@@ -6,7 +6,14 @@ import pytest
 from tests.protocol.small import DEADLINE, NOW, rows, small
 from tests.small_federation import SmallFederation, seal_table
 
-from dppp.errors import InputError, NotFromAggregator, QueryReused, RequestExpired, WireError
+from dppp.errors import (
+    InputError,
+    NotFromAggregator,
+    QueryReused,
+    RequestExpired,
+    TaskSucceeded,
+    WireError,
+)
 from dppp.federation import Parties, create_federation
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import Abort, Aborted, Output, Send, TeacherRefused
@@ -199,6 +206,6 @@ def test_every_message_about_a_batch_names_it_in_its_first_bytes() -> None:
     assert answer is not None
     assert batch_named_in(answer) == batch
     assert batch_named_in(b"\xa8batch_id\xc4\x20short") is None
-    error = RequestExpired("late")
     signer = story.parties.setting.signer(1)
-    assert make_notice(story.parties.task, 1, signer, b"", error, now=NOW) is not None
+    for error in (RequestExpired("late"), TaskSucceeded("another took its place")):
+        assert make_notice(story.parties.task, 1, signer, b"", error, now=NOW) is not None

@@ -11,8 +11,16 @@ from tests.protocol.with_masks.colluders import add_to_rows, deal_badly
 from tests.protocol.with_masks.federation import Federation, set_up
 from tests.small_federation import seal_table
 
+import dppp.privacy.ledger.book
 import dppp.protocol.shared_batch
-from dppp.errors import InputError, NotFromAggregator, RowsChanged, RowsUnreadable, WireError
+from dppp.errors import (
+    BatchChanged,
+    InputError,
+    NotFromAggregator,
+    RowsChanged,
+    RowsUnreadable,
+    WireError,
+)
 from dppp.federation import Parties, in_process
 from dppp.protocol.aggregator import Aggregator
 from dppp.protocol.events import Aborted, Output, Released
@@ -29,6 +37,7 @@ from dppp.protocol.rows import open_rows
 from dppp.protocol.shared_batch import shared_ballot_request
 from dppp.protocol.signing import sign
 from dppp.protocol.wire import decode, encode
+from dppp.protocol.with_masks.messages import CastRequest, WithdrawalRequest
 
 pytestmark = pytest.mark.attack
 
@@ -301,3 +310,54 @@ def test_without_that_a_query_in_two_parts_would_be_voted_on(
     asked = sent_to(parties, shared(one, garbage(one)), 1)
     assert parties.teachers[1].handle(encode(asked), now=NOW) is not None
     assert answered(parties, 1) == 1
+
+
+def retry_with_more(federation: Federation) -> list[int]:
+    """Queries that each teacher casts votes on in attempt 2, of which it charged one in attempt 1.
+
+    The aggregator and a querier make a shared batch of which one part cannot be read, and have it
+    withdrawn. Then they send the rows of both parts as those of one querier: the query ids are the
+    same, and so is the batch.
+    """
+    task, signer = federation.task, federation.setting.aggregator_signer
+    one, more = seal_table(task, [[0.0]]), seal_table(task, [[float(n)] for n in range(1, 10)])
+    roster = federation.take_keys()
+    first = BatchRequest(deadline=federation.now + 900, queries=one, others=(garbage(more),))
+    whole = BatchRequest(
+        deadline=federation.now + 900, queries=seal_table(task, [[float(n)] for n in range(10)])
+    )
+    assert whole.batch_id == first.batch_id
+    withdrawals = []
+    for index, teacher in federation.teachers.items():
+        asked = decode(federation.cast_request(roster, request=whole, teacher=index), CastRequest)
+        shared_request = encode(sign(shared_ballot_request(first, index), signer))
+        asked = replace(asked, request=shared_request)
+        assert teacher.handle(encode(asked), now=federation.now) is not None
+        given_up = WithdrawalRequest(task_id=task.task_id, batch_id=first.batch_id, attempt=1)
+        withdrawn = teacher.handle(federation.sign(given_up), now=federation.now)
+        assert withdrawn is not None
+        withdrawals.append(withdrawn)
+    for index, teacher in federation.teachers.items():
+        asked_again = federation.cast_request(
+            roster, attempt=2, withdrawals=withdrawals, request=whole, teacher=index
+        )
+        teacher.handle(asked_again, now=federation.now)
+    assert [federation.charged(each) for each in federation.teachers] == [1] * 5
+    return [
+        len(federation.entries[each, first.batch_id, 2]) // len(task.class_names)
+        for each in federation.teachers
+    ]
+
+
+def test_no_more_queries_are_voted_on_in_a_later_attempt_than_were_charged() -> None:
+    federation = Federation(set_up())
+    with pytest.raises(BatchChanged, match="was not charged"):
+        retry_with_more(federation)
+    assert all(attempt == 1 for _, _, attempt in federation.entries)
+
+
+def test_without_that_a_part_that_nobody_could_read_would_be_answered_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take_out(monkeypatch, dppp.privacy.ledger.book.Book.require_charged, "if free:", "if False:")
+    assert retry_with_more(Federation(set_up())) == [10] * 5

@@ -56,6 +56,30 @@ def test_any_request_comes_back_as_it_went(sealed: bytes, count: int) -> None:
     assert decode(encode(request), BatchRequest) == request
 
 
+@pytest.mark.parametrize("sealed", [0, 2**16 - 1, 2**16, 2**16 + 1, 300_000])
+@pytest.mark.parametrize("others", [(), (QUERIES, replace(QUERIES, sealed=bytes(70_000)))])
+def test_long_bytes_go_on_the_wire_as_msgpack_writes_them(
+    sealed: int, others: tuple[SealedQueries, ...]
+) -> None:
+    queries = replace(QUERIES, sealed=bytes(sealed))
+    data = encode(BatchRequest(deadline=7, queries=queries, others=others))
+    assert packed(msgpack.unpackb(data)) == data
+    assert decode(data, BatchRequest) == BatchRequest(deadline=7, queries=queries, others=others)
+    with pytest.raises(WireError):
+        decode(data[:-1] + b"\x00\x00", BatchRequest)
+
+
+def test_a_list_of_long_and_short_ballots_is_written_as_msgpack_would() -> None:
+    ballots = (b"short", bytes(2**16), b"", bytes(2**16 - 1))
+    made = BallotList(task_id=TaskId(bytes(32)), batch_id=BatchId(bytes(32)), ballots=ballots)
+    data = encode(made)
+    assert packed(msgpack.unpackb(data)) == data
+    assert decode(data, BallotList) == made
+    longer = data.replace(packed(b"short"), b"\xc5\x00\x05short")
+    with pytest.raises(WireError, match="canonical"):
+        decode(longer, BallotList)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

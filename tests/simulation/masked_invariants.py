@@ -7,10 +7,9 @@ entries that teachers masked.
 from collections import Counter
 
 import numpy as np
-from tests.protocol.parties import CLASSES, label_of
 from tests.simulation.invariants import Broken
 from tests.simulation.masked_wiretap import Attempt, MaskedWiretap
-from tests.simulation.masked_world import A_DAY, MaskedWorld
+from tests.simulation.masked_world import A_DAY, MaskedWorld, votes_of
 from tests.simulation.network import LINK_FAULTS
 from tests.simulation.operations import (
     AGGREGATOR,
@@ -203,9 +202,9 @@ class MaskedCheck:
         for ballot in self._tap.ballots.values():
             asked, entries = values[ballot.batch_id], self._world.entries[ballot.votes]
             votes = [
-                int(label_of(ballot.teacher, value) == label)
+                vote
                 for value in asked
-                for label in range(len(CLASSES))
+                for vote in votes_of(self._setting.task.question, ballot.teacher, value)
             ]
             used[ballot.teacher, tuple((entries - np.array(votes)).tolist())] += 1
         drawn = {

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 from tests.crash.masked_setting import MaskedSetting
-from tests.protocol.parties import CLASSES, QUERIES, RecordedRandomness, model_of, seeded
+from tests.protocol.parties import CLASSES, QUERIES, RecordedRandomness, label_of, seeded
 from tests.simulation.masked_adversaries import MaskedColluder, MaskedForger, MaskedLiar
 from tests.simulation.network import Message
 from tests.simulation.operations import AGGREGATOR, Plan
@@ -19,8 +19,10 @@ from tests.small_federation import kept_certificate, teacher_entries
 from dppp.privacy.ledger.ledger import Ledger
 from dppp.protocol.cryptosystem import Asked
 from dppp.protocol.messages import BatchRequest, Endorsement
+from dppp.protocol.question import CHOICE, Question
 from dppp.protocol.task import agree
 from dppp.protocol.teacher import Teacher
+from dppp.protocol.votes import Predict
 from dppp.protocol.wire import decode, kind_of
 from dppp.protocol.with_masks.keys import EpochSecrets, MemoryEpochSecrets
 from dppp.protocol.with_masks.messages import (
@@ -34,11 +36,45 @@ from dppp.protocol.with_masks.teacher import MaskKeys, MaskSide
 A_DAY = 86_400
 STORED = (MaskedBallot.KIND, Endorsement.KIND, SeedRows.KIND, Withdrawal.KIND)
 """What a teacher says only after its ledger has it."""
+QUESTIONS = (
+    CHOICE,
+    Question.of_labels(most_labels=2),
+    Question.of_number(low=0, high=len(CLASSES) - 1, levels=len(CLASSES) - 1),
+)
+"""Which of them a plan's federation is asked follows from the plan's seed."""
+
+
+def votes_of(question: Question, teacher: int, value: float) -> list[int]:
+    """The counts of a teacher's vote: its class, that and the next label, or a number."""
+    label = label_of(teacher, value)
+    if question.kind == "number":
+        return [label]
+    named = {label} if question.kind == "choice" else {label, (label + 1) % len(CLASSES)}
+    return [int(place in named) for place in range(len(CLASSES))]
+
+
+def model_of(question: Question, teacher: int) -> Predict:
+    """Answers of which these votes are made."""
+
+    def answer(value: float) -> object:
+        votes = votes_of(question, teacher, value)
+        return {
+            "choice": votes.index(max(votes)),
+            "labels": [place for place, vote in enumerate(votes) if vote],
+            "number": float(votes[0]),
+        }[question.kind]
+
+    return lambda rows: [answer(row[0]) for row in rows]
 
 
 @functools.cache
 def masked_set_up(
-    teachers: int, colluders: int, dropouts: int, *, epoch_seconds: int = A_DAY
+    teachers: int,
+    colluders: int,
+    dropouts: int,
+    *,
+    epoch_seconds: int = A_DAY,
+    question: Question = CHOICE,
 ) -> MaskedSetting:
     """The setting of a small federation, always the same one for the same arguments."""
     source = seeded("masked setting", teachers, colluders, dropouts)
@@ -55,11 +91,14 @@ def masked_set_up(
         dropouts=dropouts,
         queries=QUERIES,
         classes=len(CLASSES),
+        max_labels=question.most_labels or None,
+        levels=question.levels or None,
     )
     task = agree(
         name="masked simulation",
         data_id="data",
-        class_names=CLASSES,
+        class_names=("parts",) if question.kind == "number" else CLASSES,
+        question=question,
         features=("x",),
         teachers=teacher_entries(keys, row_keys),
         aggregator_key=aggregator_key.public_key().public_bytes_raw(),
@@ -106,7 +145,8 @@ class MaskedWorld(World):
 
     def _set_up(self) -> Any:
         trust = (self.plan.teachers, self.plan.colluders, self.plan.dropouts)
-        return masked_set_up(*trust, epoch_seconds=self._epoch_seconds)
+        question = QUESTIONS[self.plan.seed % len(QUESTIONS)]
+        return masked_set_up(*trust, epoch_seconds=self._epoch_seconds, question=question)
 
     def _move_in(self, index: int) -> TeacherHome:
         fuse = Fuse()
@@ -131,7 +171,7 @@ class MaskedWorld(World):
             signer=self.setting.signer(index),
             row_key=self.setting.row_keys[index - 1],
             ledger=ledger,
-            predict=model_of(index),
+            predict=model_of(self.setting.task.question, index),
             randomness=randomness,
         )
         side = teacher._side

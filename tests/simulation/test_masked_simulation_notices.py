@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.protocol.attacker import take_out
 from tests.simulation.invariants import Broken
 from tests.simulation.masked_adversaries import MASKED_FORGED
@@ -31,6 +33,8 @@ from dppp.masks.opening import open_counts
 from dppp.privacy.ledger.batch import BatchAccount
 from dppp.privacy.ledger.book import Book
 from dppp.privacy.ledger.ledger import Ledger
+from dppp.privacy.noise import Noise
+from dppp.privacy.sampling import sampling_table
 from dppp.privacy.trust import Trust
 from dppp.protocol import with_masks
 from dppp.protocol.aggregator import Aggregator
@@ -147,12 +151,10 @@ def _keep_no_epoch_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _draw_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_out(
-        monkeypatch,
-        Teacher._with_noise,
-        "table.draw(votes.size, self._randomness) - table.lowest",
-        "-table.lowest",
-    )
+    def none(noise: Noise, count: int, _: object) -> NDArray[np.int64]:
+        return np.full(count, -sampling_table(noise).lowest)
+
+    monkeypatch.setattr(dppp.protocol.teacher, "draw_raised_shares", none)
 
 
 def _show_roots_to_anybody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from dppp.benchmarks.workload import Workload
 from dppp.experiments.costs.processor_time import fastest, time_once
 from dppp.federation import Parties
 from dppp.paillier.dealer import make_primes
-from dppp.privacy.sampling import sampling_table
+from dppp.privacy.sampling import draw_raised_shares
 from dppp.protocol.messages import BallotRequest
 from dppp.protocol.rows import ballot_request, open_rows, wrapped_key_of
 from dppp.protocol.task import Task
@@ -147,11 +147,10 @@ def _common_work(load: BatchLoad, parties: Parties) -> Figures:
     request = make_request(load, parties, 0, load.labels)
     asked = replace(ballot_request(request), wrapped_key=wrapped_key_of(request.queries, 1))
     data = encode(asked)
-    table = sampling_table(parties.task.noise)
 
     def work() -> None:
         open_rows(parties.task, 1, parties.row_keys[0], decode(data, BallotRequest))
-        table.draw(load.labels * load.classes)
+        draw_raised_shares(parties.task.noise, load.labels * load.classes)
 
     (seconds,) = fastest([work], 3)
     return {

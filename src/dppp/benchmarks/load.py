@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,6 @@ class BatchLoad:
         )
 
 
-def _number_of(rows: NDArray[np.float64], classes: int) -> list[int]:
+def _number_of(rows: NDArray[np.float64], classes: int) -> Any:
     """A model that costs nothing to speak of: the row's number decides."""
-    found: list[int] = (rows[:, 0].astype(np.int64) % classes).tolist()
-    return found
+    return rows[:, 0].astype(np.int64) % classes

@@ -83,7 +83,7 @@ def certify(
     if scope == "joint":
         exact = total_delta([Spending(noise=given, queries=queries, change=change)], epsilon)
     elif queries == 1:
-        exact = delta_at(given, epsilon, scope=scope)
+        exact = delta_at(given, epsilon, scope=scope, change=change)
     else:
         raise InputError(
             "a single coordinate is certified for one query",

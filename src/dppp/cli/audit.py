@@ -1,22 +1,20 @@
 """`dppp audit`: an attack beside the certificate, and audits of the sampler and the accountant."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from dppp.cli.given_task import read_task
 from dppp.cli.optional_packages import load_pyplot
 from dppp.cli.options import (
-    ClassesOption,
     ColludersOption,
-    DeltaOption,
     DropoutsOption,
-    EpsilonOption,
     JsonOption,
     LevelsOption,
     MaxLabelsOption,
-    QueriesOption,
 )
 from dppp.cli.output_files import require_figure_place
 from dppp.cli.terminal import counted_progress, emit, say
@@ -25,28 +23,43 @@ from dppp.errors import InputError
 if TYPE_CHECKING:
     from dppp.experiments.audit.promise import PromiseAudit
     from dppp.privacy.certificate import Certificate
+    from dppp.protocol.question import Question
 
 _SUBJECTS = ("promise", "sampler", "accountant")
 
 
 def audit(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A federation file, a receipt or a transcript: its task is audited, and no "
+            "promise is given by options.",
+            show_default=False,
+        ),
+    ] = None,
     *,
-    epsilon: EpsilonOption,
-    delta: DeltaOption,
-    teachers: Annotated[int, typer.Option(help="Teachers who vote.")],
+    epsilon: Annotated[float | None, typer.Option(help="Total ε, greater than 0.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Total δ, between 0 and 1.")] = None,
+    teachers: Annotated[int | None, typer.Option(help="Teachers who vote.")] = None,
     noise: Annotated[
-        str,
-        typer.Option(help="auto (least variance), binomial, discrete-gaussian, skellam or polya."),
-    ] = "auto",
-    queries: QueriesOption = 1,
+        str | None,
+        typer.Option(
+            help="auto (least variance), binomial, discrete-gaussian, skellam or polya. "
+            "(default: auto)"
+        ),
+    ] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="Queries that the total covers. (default: 1)")
+    ] = None,
     colluders: ColludersOption = None,
     dropouts: DropoutsOption = None,
-    classes: ClassesOption = 10,
+    classes: Annotated[int | None, typer.Option(help="Classes to vote on. (default: 10)")] = None,
     max_labels: MaxLabelsOption = None,
     levels: LevelsOption = None,
     calibration: Annotated[
-        str, typer.Option(help="exact, or paper for the formulas of the paper.")
-    ] = "exact",
+        str | None,
+        typer.Option(help="exact, or paper for the formulas of the paper. (default: exact)"),
+    ] = None,
     of: Annotated[
         str, typer.Option("--of", help="What to audit: the promise, its sampler or its accountant.")
     ] = "promise",
@@ -68,29 +81,44 @@ def audit(
     as_json: JsonOption = False,
 ) -> int:
     """Attack a promise by the strongest known game; show the ε that it proves to be spent."""
-    from dppp.privacy.calibration import calibrate_for  # noqa: PLC0415
-    from dppp.privacy.certificate import Promise  # noqa: PLC0415
-    from dppp.privacy.change import change_of  # noqa: PLC0415
-    from dppp.privacy.trust import Trust  # noqa: PLC0415
-
     if of not in _SUBJECTS:
         raise InputError(f"unknown subject {of!r}", hint=f"choose one of {', '.join(_SUBJECTS)}")
     require_figure_place(plot)
     if plot is not None:
         load_pyplot()  # say at once that it is missing
-    counts, change = change_of(classes=classes, max_labels=max_labels, levels=levels)
-    promise = Promise(epsilon=epsilon, delta=delta, queries=queries, classes=counts, change=change)
-    trust = Trust.with_defaults(teachers, colluders, dropouts)
-    certificate = calibrate_for(noise, promise, trust, calibration=calibration)
+    options = {
+        "--epsilon": epsilon,
+        "--delta": delta,
+        "--teachers": teachers,
+        "--noise": noise,
+        "--queries": queries,
+        "--colluders": colluders,
+        "--dropouts": dropouts,
+        "--classes": classes,
+        "--max-labels": max_labels,
+        "--levels": levels,
+        "--calibration": calibration,
+    }
+    if source is None:
+        certificate, question = _promised(options), None
+    else:
+        certificate, question = _of_task(source, options)
     if of == "sampler":
-        return _audit_sampler(certificate, trials or 1_000_000, as_json=as_json)
+        draws = 1_000_000 if trials is None else trials
+        return _audit_sampler(certificate, draws, as_json=as_json)
     if of == "accountant":
         return _audit_accountant(certificate, as_json=as_json)
     from dppp.experiments.audit.promise import audit_promise  # noqa: PLC0415
 
     with counted_progress("games played") as report:
         found = audit_promise(
-            certificate, mode=mode, trials=trials, confidence=confidence, seed=seed, report=report
+            certificate,
+            mode=mode,
+            trials=trials,
+            confidence=confidence,
+            seed=seed,
+            question=question,
+            report=report,
         )
     if plot is not None:
         from dppp.experiments.audit.figure import draw_trade_off  # noqa: PLC0415
@@ -98,6 +126,32 @@ def audit(
         draw_trade_off(found, plot)
     emit(found.to_json(), as_json=as_json, show=lambda console: _show(console, found))
     return int(found.is_promise_refuted or found.is_certificate_refuted)
+
+
+def _promised(options: Mapping[str, Any]) -> "Certificate":
+    """The noise for the promise that the options make."""
+    from dppp.privacy.calibration import calibrate  # noqa: PLC0415
+
+    given = {name[2:].replace("-", "_"): each for name, each in options.items() if each is not None}
+    missing = [f"--{name}" for name in ("epsilon", "delta", "teachers") if name not in given]
+    if missing:
+        raise InputError(
+            f"what is promised is not clear without {' and '.join(missing)}",
+            hint="give --epsilon, --delta and --teachers, or the file of a task",
+        )
+    return calibrate(given.pop("noise", "auto"), **given)
+
+
+def _of_task(source: Path, options: Mapping[str, object]) -> "tuple[Certificate, Question]":
+    """The certificate of a task, worked out here, and its question."""
+    given = [name for name, each in options.items() if each is not None]
+    if given:
+        raise InputError(
+            f"the task in {source} says what is promised, so {' and '.join(given)} cannot",
+            hint="leave the file out, or these",
+        )
+    task, _ = read_task(source)
+    return task.certificate, task.question
 
 
 def _audit_sampler(certificate: "Certificate", draws: int, *, as_json: bool) -> int:
@@ -194,4 +248,10 @@ def _verdict(audit: "PromiseAudit") -> str:
         return "REFUTED: more is spent than the certificate says"
     if audit.is_promise_refuted:
         return "the promise is BROKEN, as the certificate says too"
+    certified = audit.epsilon_certified
+    if certified is not None and audit.attack.epsilon_lower > certified:
+        return (
+            "not refuted: past the certificate by luck or a fault, and this is too little to tell; "
+            "play more games"
+        )
     return "not refuted: the attack proves no more than was promised"

@@ -6,7 +6,7 @@ the paper (`--paper`), and a deployment of real processes (`--deployment`).
 
 import logging
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +19,9 @@ from dppp.cli.terminal import emit
 from dppp.errors import InputError
 from dppp.paillier.dealer import DEFAULT_MODULUS_BITS, require_dealable
 from dppp.privacy.trust import Trust
+
+if TYPE_CHECKING:
+    from dppp.benchmarks.deployment.measurement import Load
 
 # What a reader wants first, and its unit.
 _SHOWN = {
@@ -90,6 +93,13 @@ def bench(
     singles: Annotated[
         int, typer.Option(help="With --deployment: batches of one query.", min=10)
     ] = 1_000,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            help="With --deployment: all teachers together in these processes, to save memory.",
+            min=1,
+        ),
+    ] = None,
     gather: Annotated[
         int | None,
         typer.Option(
@@ -99,13 +109,23 @@ def bench(
             max=1_000,
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="env:NAME|file:PATH",
+            help="With --deployment, instead: one aggregator and two, whose batches are in the "
+            "PostgreSQL of this URL.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the processor time and the bytes of a batch, from queries to a receipt."""
     if deployment is not None:
         load = {"teachers": teachers, "classes": classes, "modulus_bits": modulus_bits, "s": s}
         load |= {"labels": labels, "singles": singles}
-        _bench_deployment(deployment, load, _cryptosystems(cryptosystem), as_json, gather=gather)
+        load |= {} if hosts is None else {"hosts": hosts}
+        chosen = _cryptosystems(cryptosystem)
+        _bench_deployment(deployment, load, chosen, as_json, gather=gather, store=store)
         return
     if not paper:
         load = {"teachers": teachers, "classes": classes, "labels": labels}
@@ -205,13 +225,10 @@ def _bench_deployment(
     as_json: bool,
     *,
     gather: int | None,
+    store: str | None,
 ) -> None:
     require_service()
     require_scikit_learn()
-    from dppp.benchmarks.deployment.gathered import (  # noqa: PLC0415
-        GatheredLoad,
-        compare_gathering,
-    )
     from dppp.benchmarks.deployment.measurement import Load, compare_deployments  # noqa: PLC0415
     from dppp.service.local.processes import find_nats_server  # noqa: PLC0415
 
@@ -220,14 +237,41 @@ def _bench_deployment(
         raise InputError(f"{folder} is not empty", hint="choose another folder")
     logging.disable(logging.WARNING)  # the benchmark hangs up on the broker again and again
     asked = Load(**load, alone=load["singles"] // 10)
-    if gather is None:
-        result = compare_deployments(folder, asked, cryptosystems)
+    if store is not None:
+        result = _bench_aggregators(folder, asked, cryptosystems, store)
+    elif gather is not None:
+        result = _bench_gathering(folder, asked, cryptosystems, gather)
     else:
-        gathered = GatheredLoad(singles=load["singles"], gather_milliseconds=gather)
-        result = {
-            each: compare_gathering(folder / each, asked, gathered, each) for each in cryptosystems
-        }
+        result = compare_deployments(folder, asked, cryptosystems)
     emit(result, as_json=as_json, show=lambda console: console.print_json(data=result))
+
+
+def _bench_gathering(
+    folder: Path, load: "Load", cryptosystems: tuple[str, ...], milliseconds: int
+) -> dict[str, Any]:
+    from dppp.benchmarks.deployment.gathered import (  # noqa: PLC0415
+        GatheredLoad,
+        compare_gathering,
+    )
+
+    gathered = GatheredLoad(singles=load.singles, gather_milliseconds=milliseconds)
+    return {each: compare_gathering(folder / each, load, gathered, each) for each in cryptosystems}
+
+
+def _bench_aggregators(
+    folder: Path, load: "Load", cryptosystems: tuple[str, ...], store: str
+) -> dict[str, Any]:
+    from dppp.benchmarks.deployment.aggregators import compare_aggregators  # noqa: PLC0415
+    from dppp.service.stores.locations import read_location  # noqa: PLC0415
+
+    url = read_location(store)
+    if isinstance(url, Path):
+        raise InputError(
+            "two aggregators share a PostgreSQL, not a file", hint="give env:NAME or file:PATH"
+        )
+    if len(cryptosystems) > 1:
+        raise InputError("a store is for one task", hint="choose a --cryptosystem")
+    return compare_aggregators(folder, load, cryptosystems[0], url)
 
 
 def _show_batches(console: Console, result: dict[str, Any]) -> None:

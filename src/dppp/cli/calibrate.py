@@ -107,7 +107,7 @@ def show_certificate(console: Console, certificate: "Certificate") -> None:
         f"{trust.teachers} teachers, {trust.colluders} may collude, {trust.dropouts} may vanish",
     )
     table.add_row(
-        "quorum", f"{trust.ballots_needed} ballots, {trust.threshold} decryption shares to open"
+        "quorum", f"{trust.ballots_needed} ballots, {trust.threshold} teachers to open their sum"
     )
     table.add_row(
         "promise",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dppp.cli.given_task import read_task
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption
 from dppp.cli.output_files import require_place, write_bytes
@@ -14,7 +15,6 @@ from dppp.errors import InputError
 if TYPE_CHECKING:
     from dppp.privacy.ledger.summary import DataSummary
     from dppp.protocol.task import Task
-    from dppp.service.ceremony.card.facts import Names
 
 FORMS = ("markdown", "html", "yaml")
 
@@ -50,7 +50,7 @@ def card(
     if form not in FORMS:
         raise InputError(f"unknown form {form!r}", hint=f"choose one of {', '.join(FORMS)}")
     require_place(out)
-    task, names = _read(source)
+    task, names = read_task(source)
     data = None if ledger is None else _data_of(task, ledger)
     made = make_card(task, names=names, data=data)
     if as_json:
@@ -70,23 +70,6 @@ def card(
         sys.stdout.write(text)
     else:
         write_bytes(out, text.encode())
-
-
-def _read(source: Path) -> "tuple[Task, Names | None]":
-    """The task, and who runs what if the file says so."""
-    from dppp.protocol.transcript import verify_release  # noqa: PLC0415
-    from dppp.service.ceremony.card.facts import Names  # noqa: PLC0415
-    from dppp.service.ceremony.federation_file import read_federation  # noqa: PLC0415
-    from dppp.service.stores.new_files import read_file  # noqa: PLC0415
-
-    data = read_file(source)
-    if not data.lstrip().startswith(b"{"):
-        return verify_release(data).task, None
-    found = read_federation(source, None)
-    names = Names(
-        aggregator=found.aggregator.name, broker=found.broker.name, hosts=found.broker.hosts
-    )
-    return found.task, names
 
 
 def _data_of(task: "Task", ledger: str) -> "DataSummary":

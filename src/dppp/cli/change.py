@@ -291,11 +291,22 @@ def install(
             say(
                 console,
                 "",
-                f"dppp teacher accept --config {done.configuration}",
-                "From then on this teacher answers nothing new in the old task.",
+                *_accept_next(done.configuration, is_newcomer=old_home is None),
             )
 
     emit(result, as_json=as_json, show=show_it)
+
+
+def _accept_next(configuration: Path, *, is_newcomer: bool) -> tuple[str, str]:
+    """What a teacher does next, and what follows from it."""
+    accept = f"dppp teacher accept --config {configuration}"
+    if is_newcomer:
+        return (
+            f"{accept} --first-use-of-this-data",
+            "That is your word that no ledger ever counted this data. If one did, leave it out, "
+            "and set path and head under [ledger] to that ledger.",
+        )
+    return accept, "From then on this teacher answers nothing new in the old task."
 
 
 def _describe(change: "Change") -> dict[str, object]:

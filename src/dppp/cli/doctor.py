@@ -30,6 +30,9 @@ def doctor(
     require_service()
     from dppp.service.doctor.examination import examine  # noqa: PLC0415
     from dppp.service.doctor.finding import State  # noqa: PLC0415
+    from dppp.service.process.logs import quiet_asyncio  # noqa: PLC0415
+
+    quiet_asyncio()
 
     findings = list(examine(home, gateway=gateway))
     wrong = [each for each in findings if each.state is State.FAILED]

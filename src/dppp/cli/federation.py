@@ -129,7 +129,8 @@ def show_federation(
         (
             "trust",
             f"{trust.teachers} teachers, {trust.colluders} may collude, {trust.dropouts} may "
-            f"vanish; {trust.threshold} endorse a list before it is opened",
+            f"vanish; {trust.threshold} endorse a list before it is opened"
+            + ("" if trust.survives_withholding else "; silent colluders can stop a batch"),
         ),
         ("cryptosystem", cryptosystem_line(federation)),
         *(

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from dppp.cli.optional_packages import require_scikit_learn, require_service
-from dppp.cli.options import ColludersOption, DropoutsOption, JsonOption
+from dppp.cli.options import ColludersOption, DropoutsOption, JsonOption, split_names
 from dppp.cli.terminal import emit
 from dppp.errors import InputError
 
@@ -31,7 +31,23 @@ def up(
     data: Annotated[
         Path | None, typer.Option(help="A CSV file (default: Breast Cancer, of scikit-learn).")
     ] = None,
-    label: Annotated[str, typer.Option(help="The column of the CSV file to predict.")] = "label",
+    label: Annotated[
+        str,
+        typer.Option(
+            help="The column of the CSV file to predict: classes, or numbers with --low and "
+            "--high. With --max-labels the columns a,b,c of 0 and 1."
+        ),
+    ] = "label",
+    max_labels: Annotated[
+        int | None, typer.Option(help="The question is of labels: at most so many in a vote.")
+    ] = None,
+    low: Annotated[
+        float | None, typer.Option(help="The question is a number, at least this.")
+    ] = None,
+    high: Annotated[float | None, typer.Option(help="A number: at most this.")] = None,
+    levels: Annotated[
+        int | None, typer.Option(help="A number: steps from --low to --high. (default: 100)")
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Total ε for all queries.")] = 8.0,
     delta: Annotated[float, typer.Option(help="Total δ for all queries.")] = 1e-5,
     queries: Annotated[int, typer.Option(help="Queries that the total covers.")] = 100,
@@ -63,11 +79,17 @@ def up(
     if (folder / PLACES).exists():
         local = read_local(folder)
     else:
-        records = _records(data, label)
+        is_number = any(each is not None for each in (low, high, levels))
+        labels = label if max_labels is None else split_names(label)
+        records = _records(data, labels, is_number=is_number)
         terms = make_terms(
             name="local",
             data_id="local",
-            class_names=tuple(sorted(set(records.labels.tolist()))),
+            class_names=_names(records, labels, is_number=is_number),
+            max_labels=max_labels,
+            low=low,
+            high=high,
+            levels=levels,
             features=tuple(map(feature_of, records.columns)) or records.features,
             epsilon=epsilon,
             delta=delta,
@@ -109,12 +131,26 @@ def down(*, folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) 
     )
 
 
-def _records(data: Path | None, label: str) -> "Records":
+def _records(data: Path | None, label: str | tuple[str, ...], *, is_number: bool) -> "Records":
     require_scikit_learn()
     from dppp.learning.csv_records import read_records  # noqa: PLC0415
     from dppp.learning.examples.local_models import breast_cancer  # noqa: PLC0415
 
-    return breast_cancer() if data is None else read_records(data, label)
+    if data is not None:
+        return read_records(data, label, is_number=is_number)
+    if is_number or not isinstance(label, str):
+        raise InputError(
+            "Breast Cancer has classes, and no labels or numbers to ask for",
+            hint="give --data and --label",
+        )
+    return breast_cancer()
+
+
+def _names(records: "Records", label: str | tuple[str, ...], *, is_number: bool) -> tuple[str, ...]:
+    """Of the task's counts: the number, the labels or the classes."""
+    if not isinstance(label, str):
+        return label
+    return (label,) if is_number else tuple(sorted(set(records.labels.tolist())))
 
 
 def _make(
@@ -131,7 +167,7 @@ def _make(
         )
     broker_port, gateway_port = free_ports(2)
     with progress.status(f"training {teachers} models"):
-        models, asked = split_and_train(records, teachers)
+        models, asked = split_and_train(records, teachers, kind=terms.question.kind)
     is_dealt = terms.cryptosystem == "paillier"
     with progress.status("key ceremony: a 2048-bit key of safe primes" if is_dealt else "ceremony"):
         local = make_local(

@@ -115,7 +115,8 @@ def query(
         transcripts=transcripts,
         task_id=None if task_id is None else read_task_id(task_id),
     )
-    with GatewayConnection(gateway, _token(token_file)) as connection:
+    on_wait = _say_nothing if as_json else _say_waiting
+    with GatewayConnection(gateway, _token(token_file), on_wait=on_wait) as connection:
         if transcripts is not None:
             connection.require_transcripts()
         task = connection.task()
@@ -139,6 +140,7 @@ def query(
         budget = connection.budget()
     result = {
         "out": str(out),
+        "question": task.question.kind,
         **_count(labelled, is_signed),
         **keep.describe(),
         "row_key": str(secrets_file),
@@ -164,6 +166,15 @@ def _say_unknown_keys() -> None:
         style="yellow",
         soft_wrap=True,
     )
+
+
+def _say_waiting(why: str) -> None:
+    """A minute without a word looks like a program that hangs."""
+    Console(stderr=True).print(f"Waiting: {why}", style="yellow", soft_wrap=True, markup=False)
+
+
+def _say_nothing(_: str) -> None:
+    """Standard error is for one JSON object."""
 
 
 def _count(labelled: "Sequence[Labelled]", is_signed: Sequence[bool]) -> dict[str, object]:
@@ -394,8 +405,11 @@ def join_labels(labels: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> None:
+    is_choice = result["question"] == "choice"
+    what = "labels" if is_choice else "answers"
+    abstained = f" ({result['abstained']:,} abstained)" if is_choice else ""
     console.print(
-        f"{result['rows']:,} labels in {result['out']} ({result['abstained']:,} abstained).",
+        f"{result['rows']:,} {what} in {result['out']}{abstained}.",
         soft_wrap=True,
         markup=False,
     )
@@ -411,7 +425,7 @@ def _show(console: Console, result: dict[str, Any], budget: dict[str, Any]) -> N
     )
     if result["flagged"]:
         console.print(
-            f"{result['flagged']:,} labels have counts that votes and noise hardly ever give: a "
+            f"{result['flagged']:,} {what} have counts that votes and noise hardly ever give: a "
             "teacher may have cast more than a vote.",
             style="red",
             soft_wrap=True,

@@ -114,7 +114,7 @@ def _show(console: Console, made: "QuestionPlan") -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("ε", "votes of each"):
         table.add_column(heading, justify="right")
-    headings = ["the noise adds", "of the range"]
+    headings = ["standard error", "of the range"]
     if not is_number:
         headings = [f"right at {question.share:.0%} ± {margin:.0%}" for margin in MARGINS]
     for heading in headings:
@@ -122,13 +122,14 @@ def _show(console: Console, made: "QuestionPlan") -> None:
     for each in made.outlooks:
         cells = [f"{100 * chance:.1f} %" for chance in each.released_rightly]
         if each.standard_error is not None and each.part_of_range is not None:
-            cells = [f"± {each.standard_error:.4g}", f"{100 * each.part_of_range:.2f} %"]
+            cells = [f"{each.standard_error:.4g}", f"{100 * each.part_of_range:.2f} %"]
         table.add_row(f"{each.epsilon:g}", f"{each.votes:,}", *cells)
     console.print(table)
     rule = ", ".join(f"{votes:,} at ε = {epsilon:g}" for epsilon, votes in made.votes_wanted)
     console.print(f"Votes of each teacher by the rule for `auto`, if it has the records: {rule}.")
     console.print(
-        "[dim]What the noise of all teachers adds; how right the models are comes on top.[/]"
+        "[dim]The standard error is what the noise of all teachers adds: it moves 19 of 20 answers "
+        "by less than twice that. How right the models are comes on top.[/]"
         if is_number
         else "[dim]How likely a label is released rightly that has this share of the votes more, "
         "or fewer, than it takes.[/]"

@@ -319,7 +319,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
         _add_rows(table, "number", [f"{result[f'error_{name}']:.4g}" for name, _ in _ROWS])
         last = (
             f"off by {result['error_private']:.4g} (R² {result['r2_private']:.2f}). Noise alone "
-            f"adds ± {2 * result['standard_error']:.4g} to each."
+            f"moves 19 of 20 by less than {2 * result['standard_error']:.4g}."
         )
     else:
         of_labels = result["question"] == "labels"

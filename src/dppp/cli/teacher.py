@@ -1,4 +1,4 @@
-"""`dppp teacher`: accept a task, and run."""
+"""`dppp teacher`: accept a task, run, and forget the secrets of its epochs at the end."""
 
 import sys
 from pathlib import Path
@@ -11,13 +11,14 @@ from dppp.cli.federation import cryptosystem_line
 from dppp.cli.optional_packages import require_service
 from dppp.cli.options import JsonOption, LogJsonOption
 from dppp.cli.terminal import emit, say
+from dppp.errors import InputError
 from dppp.protocol.units import describe_unit
 
 if TYPE_CHECKING:
     from dppp.service.ceremony.acceptance import Acceptance
     from dppp.service.process.config import TeacherConfig
 
-app = typer.Typer(help="Accept a task as a teacher, and run the teacher.")
+app = typer.Typer(help="Accept a task as a teacher, run the teacher, and forget its secrets.")
 
 ConfigOption = Annotated[Path, typer.Option(help="The teacher's configuration, teacher.toml.")]
 
@@ -113,11 +114,50 @@ def run(
     require_service()
     from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
     from dppp.service.process.logs import log_to_stderr  # noqa: PLC0415
-    from dppp.service.teacher.process import run_teacher  # noqa: PLC0415
+    from dppp.service.teacher.process import run_teachers  # noqa: PLC0415
 
     settings = read_config(config, TeacherConfig)
     log_to_stderr(settings.log_level, as_json=as_json)
-    run_teacher(settings, allow_pickle=allow_pickle)
+    run_teachers([settings], allow_pickle=allow_pickle)
+
+
+@app.command()
+def forget(
+    *,
+    config: ConfigOption,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask on a terminal; elsewhere nobody is asked.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete the secrets of all epochs, when a teacher under masks has stopped for good.
+
+    A teacher that runs deletes them as their epochs end; one that has stopped keeps the last two.
+    """
+    require_service()
+    from dppp.service.process.config import TeacherConfig, read_config  # noqa: PLC0415
+    from dppp.service.stores.epoch_secrets import open_epoch_secrets  # noqa: PLC0415
+
+    path = read_config(config, TeacherConfig).epoch_secrets
+    if not path.exists():
+        raise InputError(
+            f"there are no secrets of epochs in {path}",
+            hint="a teacher under paillier has none, and one that never ran neither",
+        )
+    if sys.stdin.isatty() and not yes and not as_json:
+        typer.confirm("Has the last batch ended, and the teacher stopped for good?", abort=True)
+    with open_epoch_secrets(path) as secrets:
+        deleted = secrets.forget_all()
+    plural = "secret" if deleted == 1 else "secrets"
+    emit(
+        {"file": str(path), "deleted": deleted},
+        as_json=as_json,
+        show=lambda console: say(
+            console,
+            f"{deleted} {plural} deleted from {path}",
+            "What was recorded in those epochs is opened by nobody any more.",
+        ),
+    )
 
 
 def _show(console: Console, accepted: "Acceptance") -> None:
@@ -125,8 +165,7 @@ def _show(console: Console, accepted: "Acceptance") -> None:
     lines = [
         f"{accepted.teacher}, teacher {accepted.index}, accepted the task {task.name}",
         f"      task  {task.task_id.hex()}",
-        f"     price  ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries, "
-        "reserved as a whole",
+        f"     price  {_price(accepted)}",
         f"      unit  {task.unit}: {describe_unit(task.unit)}",
         f"     votes  {task.votes[accepted.index - 1]} of {sum(task.votes)}, one model for each",
         f"   ballots  {cryptosystem_line(accepted.federation)}",
@@ -140,3 +179,13 @@ def _show(console: Console, accepted: "Acceptance") -> None:
     if accepted.is_new_ledger:
         lines.append("A new ledger was made. Never put an old copy of it back.")
     console.print("\n".join(lines), soft_wrap=True, markup=False)
+
+
+def _price(accepted: "Acceptance") -> str:
+    """What is reserved; a task that takes the place of another one goes on with what that paid."""
+    task = accepted.federation.task
+    price = f"ε = {task.epsilon:g}, δ = {task.delta:g} for {task.queries:,} queries"
+    is_paid = task.succeeds in {each.task_id for each in accepted.data.tasks}
+    if task.succeeds is None or not is_paid:
+        return f"{price}, reserved as a whole"
+    return f"{price}, on what {task.succeeds.hex()[:16]} had reserved: nothing new"

@@ -43,13 +43,13 @@ def train(
     label: Annotated[
         str,
         typer.Option(
-            help="The column to predict: classes, or the number that the task asks for. Where it "
-            "asks for labels, their columns of 0 and 1: a,b,c."
+            help="The column to predict: classes. Where the task of --config asks for a number, "
+            "that number; where it asks for labels, their columns of 0 and 1: a,b,c."
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="A new folder for the models. (default: that in --config)"),
+        typer.Option(help="A new folder for the models. (default: the folder in --config)"),
     ] = None,
     config: Annotated[
         Path | None,

@@ -38,7 +38,12 @@ _HASHED = 4_096
 _WORDS_WEIGHT = 0.2
 """Of a word, beside 1 for a frequent value and for a deviation of a number."""
 
-TYPES = ("numpy.dtype", "numpy.ravel", "operator.itemgetter")
+TYPES = (
+    "dppp.learning.several_labels.SomeLabels",
+    "numpy.dtype",
+    "numpy.ravel",
+    "operator.itemgetter",
+)
 """What is in such a model that skops does not know to be harmless: these are.
 
 The last is in models of earlier builds.

@@ -28,13 +28,15 @@ from dppp.masks.dealing import (
     secret_row_bytes,
     seed_row_bytes,
 )
-from dppp.masks.gaussian import draw
+from dppp.masks.gaussian import RandomStream, draw
 from dppp.masks.packing import Slots, pack_bits
 from dppp.masks.parameters import Parameters
-from dppp.masks.ring import multiply, public_polynomials
+from dppp.masks.ring import ShortPolynomial, multiply, public_polynomials
 from dppp.masks.sealing import TAG_BYTES
 from dppp.randomness import KeyStream, RandomSource, expand_key, system_randomness
 
+_COEFFICIENTS_AT_ONCE = 12 * 1024
+"""What these take fits a processor's cache."""
 _FIELDS = 6
 HEADER_BYTES = SALT_BYTES + (_FIELDS - 1) * HASH_BYTES
 HEADER_DIGESTS_BYTES = 2 * HASH_BYTES
@@ -131,15 +133,29 @@ def cast(
     `votes_seed` is another one for each batch and attempt: the seals open for this one only.
     """
     messages = slots_of(parameters).encode_counts(counts)
-    products = multiply(
-        vote_polynomials(parameters, votes_seed, len(messages)),
-        preparation.dealing.secret,
-        modulus_bits=parameters.modulus_bits,
-    )
-    errors = draw(messages.size, KeyStream(randomness(32))).reshape(messages.shape)
-    blocks = reduce_to(parameters, products + messages + errors.view(np.uint64))
-    votes = apply_pad(pack_bits(blocks, parameters.modulus_bits), preparation.seed)
+    secret, errors = preparation.dealing.secret, KeyStream(randomness(32))
+    masked = []
+    step = max(1, _COEFFICIENTS_AT_ONCE // parameters.degree)
+    for first in range(0, len(messages), step):
+        some = messages[first : first + step]
+        public = vote_polynomials(parameters, votes_seed, len(some), first=first)
+        masked.append(_mask(parameters, public, some, secret, errors))
+    votes = apply_pad(b"".join(masked), preparation.seed)
     return _seal(preparation, votes, votes_seed)
+
+
+def _mask(
+    parameters: Parameters,
+    public: NDArray[np.uint64],
+    messages: NDArray[np.uint64],
+    secret: ShortPolynomial,
+    errors: RandomStream,
+) -> bytes:
+    """Vote blocks, one for each public polynomial."""
+    blocks = multiply(public, secret, modulus_bits=parameters.modulus_bits)
+    blocks += messages
+    blocks += draw(messages.size, errors).reshape(messages.shape).view(np.uint64)
+    return pack_bits(reduce_to(parameters, blocks), parameters.modulus_bits)
 
 
 def _seal(preparation: Preparation, votes: bytes, votes_seed: bytes) -> tuple[Header, Body]:
@@ -202,11 +218,13 @@ def seal_at(seals: bytes, position: int, recipients: int) -> bytes:
     return seals[position * length : (position + 1) * length]
 
 
-def vote_polynomials(parameters: Parameters, votes_seed: bytes, blocks: int) -> NDArray[np.uint64]:
-    """a_1 … of a batch."""
+def vote_polynomials(
+    parameters: Parameters, votes_seed: bytes, blocks: int, *, first: int = 0
+) -> NDArray[np.uint64]:
+    """a_1 … of a batch, or those after its first ones."""
     return public_polynomials(
         votes_seed,
-        range(1, blocks + 1),
+        range(first + 1, first + blocks + 1),
         degree=parameters.degree,
         modulus_bits=parameters.modulus_bits,
     )

@@ -18,6 +18,8 @@ LEAST_SECURITY_BITS = 128
 FEWEST_HONEST = 2
 NARROWEST_SLOT_BITS = 11
 """With these the modulus is so large that only one sum of secrets fits block 0 (opening.py)."""
+_FITTING_SUMS = 3918
+"""(3918·N/q)^n other sums are to be expected that fit (opening.py)."""
 
 # From the modulus' bits to log2 of an attack's cost: the smallest over all attacks of the lattice
 # estimator under the MATZOV cost model (in the comment: core-SVP), for secret and error of width
@@ -48,6 +50,7 @@ class Parameters:
         for name in ("degree", "modulus_bits", "slot_bits", "slots_per_coefficient"):
             _require_whole(name, getattr(self, name), least=1)
         self._require_room()
+        self._require_one_sum()
         bits = security_bits(self.degree, self.modulus_bits)
         object.__setattr__(self, "security_bits", bits)
         if self.security_after_loss < LEAST_SECURITY_BITS:
@@ -64,6 +67,18 @@ class Parameters:
             raise MaskParametersError(
                 f"{self.slots_per_coefficient} slots of {self.slot_bits} bits above an error of "
                 f"{self.scale_bits} bits take a modulus of {needed} bits, got {self.modulus_bits}"
+            )
+
+    def _require_one_sum(self) -> None:
+        """Refuse a modulus with which more than 2^-64 other sums of secrets would fit block 0.
+
+        Then the counts would not follow from the list. A degree of 1024, or more, is 16 · 64.
+        """
+        if 2 * (_FITTING_SUMS * self.teachers) ** 16 > 1 << 16 * self.modulus_bits:
+            raise MaskParametersError(
+                f"with a modulus of {self.modulus_bits} bits and {self.teachers} teachers another "
+                "sum of secrets than the true one may fit the check blocks",
+                hint=f"take slots of {NARROWEST_SLOT_BITS} bits or more",
             )
 
     @property

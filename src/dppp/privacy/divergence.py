@@ -48,7 +48,7 @@ def delta_at(
     if scope not in SCOPES:
         raise InputError(f"unknown scope {scope!r}", hint=f"choose one of {', '.join(SCOPES)}")
     if scope == "single-coordinate":
-        change = Change(moved=1)
+        change = Change(moved=1, shift=change.shift)
     assert change.moved <= 2, "more counts are composed (total_delta)"
     require_log_concave(noise, change)
     if epsilon >= change.moved * change.shift * noise.highest_loss:

@@ -48,6 +48,7 @@ TOLD = frozenset(
         "RowsChanged",
         "RowsUnreadable",
         "SecondList",
+        "TaskSucceeded",
         "Withdrawn",
     }
 )

@@ -137,6 +137,16 @@ def standard_error(task: Task, participants: Sequence[int]) -> float:
     return task.question.standard_error(variance, task.votes_of(participants))
 
 
+def largest_standard_error(task: Task) -> float:
+    """The same for whoever does not know which teachers took part: it is never less.
+
+    Fewer ballots hold less noise, but the mean is over fewer votes, which weighs more.
+    """
+    fewest = len(task.teachers) - task.trust.dropouts
+    by_votes = sorted(range(1, len(task.teachers) + 1), key=lambda each: task.votes[each - 1])
+    return standard_error(task, by_votes[:fewest])
+
+
 @functools.lru_cache(maxsize=256)
 def plausible_noise(noise: Noise, ballots: int, classes: int) -> tuple[int, int]:
     """How far the noise of a count, and of all counts together, is from 0.

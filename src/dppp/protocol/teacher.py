@@ -27,7 +27,7 @@ from dppp.errors import (
     WrongTask,
 )
 from dppp.privacy.ledger.ledger import Ledger
-from dppp.privacy.sampling import sampling_table
+from dppp.privacy.sampling import draw_raised_shares
 from dppp.protocol.cryptosystem import AboutList, Asked, Desk, TeacherKeys
 from dppp.protocol.inputs import Inputs, join_inputs
 from dppp.protocol.messages import Endorsement, QueryId, Signed, TaskId
@@ -155,6 +155,8 @@ class Teacher:
         query_ids = _charged(parts)
         if asked.attempt == 1:
             self._ledger.check_can_answer(self.task.task_id, request.batch_id, query_ids)
+        else:
+            self._ledger.check_can_retry(request.batch_id, query_ids)
         ballot = self._side.cast(asked, self._entries_of(parts))
         return self._record(asked, query_ids, ballot)
 
@@ -237,9 +239,9 @@ class Teacher:
         return self._with_noise(self._votes(self._models, inputs))
 
     def _with_noise(self, votes: Votes) -> NDArray[np.int64]:
-        table = sampling_table(self.task.noise)
-        shares = table.draw(votes.size, self._randomness) - table.lowest
-        return votes.ravel().astype(np.int64) + shares
+        shares = draw_raised_shares(self.task.noise, votes.size, self._randomness)
+        shares += votes.ravel()
+        return shares
 
     def _votes(self, models: Sequence[Predict], inputs: Any) -> Votes:
         classes = len(self.task.class_names)

@@ -26,6 +26,9 @@ MOST_ELEMENTS = 2**18
 _MOST_INTEGER = 2**63 - 1
 _NOTHING = b"\xc0"
 """None, in msgpack."""
+_LONG_BYTES = 2**16
+"""From this length on the header of bytes is always the same mark and a length of four bytes."""
+_LONG_BYTES_MARK = b"\xc6"
 _SCALARS = frozenset({int, float, bytes, str, bool})
 _ANY_VALUE = frozenset({bytes, str, bool})
 """Every value of these types is taken, where the type is right."""
@@ -44,14 +47,14 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 def encode(message: Message) -> bytes:
     """The one encoding of a message."""
-    plain = {"version": VERSION, "kind": message.KIND, **_to_plain(message)}
-    data: bytes = msgpack.packb(plain, use_bin_type=True)
-    if len(data) > message.SIZE_LIMIT:
+    pieces = _encode_in_pieces(message)
+    size = sum(map(len, pieces))
+    if size > message.SIZE_LIMIT:
         raise WireError(
-            f"a {message.KIND} of {len(data):,} bytes is over its limit of {message.SIZE_LIMIT:,}",
+            f"a {message.KIND} of {size:,} bytes is over its limit of {message.SIZE_LIMIT:,}",
             hint="send fewer queries in a batch",
         )
-    return data
+    return b"".join(pieces)
 
 
 def decode(data: bytes, expected: type[AnyMessage]) -> AnyMessage:
@@ -70,7 +73,7 @@ def decode(data: bytes, expected: type[AnyMessage]) -> AnyMessage:
             f"these bytes are not a {expected.KIND}: {type(error).__name__} {error}",
             hint="get them again",
         ) from error
-    if encode(message) != data:
+    if not _is_encoding(data, message):
         raise WireError(f"a {expected.KIND} is not in its canonical form; refuse it")
     return typing.cast(AnyMessage, message)
 
@@ -104,6 +107,51 @@ def _require_version(found: object, kind: str) -> None:
             f"this {kind} is of wire format {found}, and this dppp speaks {VERSION}",
             hint="all parties run the same version: compare `dppp --version`, and upgrade",
         )
+
+
+def _is_encoding(data: bytes, message: Message) -> bool:
+    """Whether these bytes are the encoding of a message, without making all of it once more."""
+    end = 0
+    for piece in _encode_in_pieces(message):
+        if not data.startswith(piece, end):
+            return False
+        end += len(piece)
+    return end == len(data)
+
+
+def _encode_in_pieces(message: Message) -> list[bytes]:
+    """The encoding, cut around long bytes: those are as they were given, and not copied."""
+    plain = {"version": VERSION, "kind": message.KIND, **_to_plain(message)}
+    pieces: list[bytes] = []
+    _write(plain, msgpack.Packer(use_bin_type=True), pieces)
+    return pieces
+
+
+def _write(value: Any, packer: msgpack.Packer, pieces: list[bytes]) -> None:
+    if not _has_long_bytes(value):
+        pieces.append(packer.pack(value))
+    elif isinstance(value, bytes):
+        pieces += (_LONG_BYTES_MARK + len(value).to_bytes(4, "big"), value)
+    elif isinstance(value, dict):
+        pieces.append(packer.pack_map_header(len(value)))
+        for name, each in value.items():
+            pieces.append(packer.pack(name))
+            _write(each, packer, pieces)
+    else:
+        pieces.append(packer.pack_array_header(len(value)))
+        for each in value:
+            _write(each, packer, pieces)
+
+
+def _has_long_bytes(value: Any) -> bool:
+    """Whether there are long bytes in a value; the elements of a list are all of one type."""
+    if isinstance(value, bytes):
+        return len(value) >= _LONG_BYTES
+    if isinstance(value, dict):
+        return any(map(_has_long_bytes, value.values()))
+    if isinstance(value, list | tuple) and value and not isinstance(value[0], int | float | str):
+        return any(map(_has_long_bytes, value))
+    return False
 
 
 def _to_plain(message: Any) -> dict[str, Any]:

@@ -165,7 +165,13 @@ def test_the_quick_demo_tells_the_whole_story_and_clears_away_the_one_before(
     commands = [line for line in result.stdout.splitlines() if line.startswith("  dppp ")]
     prose = [line for line in result.stdout.splitlines() if line not in commands]
     assert max(map(len, prose)) <= 80
-    for word in ("2048-bit", "secret", "Hospital 7 does not answer", "Hospital 13 votes", "refuse"):
+    for word in (
+        "nobody who deals",
+        "secret",
+        "Hospital 7 does not answer",
+        "Hospital 13 votes",
+        "refuse",
+    ):
         assert word in result.stdout
     assert commands == [
         f"  dppp ledger show {tmp_path}/demo.ledger",
@@ -229,7 +235,7 @@ def test_the_card_in_the_docs_is_that_of_the_demo(told: Told) -> None:
 
 def test_a_card_is_written_in_every_form(told: Told, tmp_path: Path) -> None:
     source = told.transcripts[0]
-    for form, first in (("html", "<!doctype html>"), ("yaml", "deployment:"), ("markdown", "# ")):
+    for form, first in (("html", "<!doctype html>"), ("yaml", "url_slug:"), ("markdown", "# ")):
         out = tmp_path / form
         assert run_dppp(f"card {source} --as {form} --out {out}").returncode == 0
         assert out.read_text().startswith(first)

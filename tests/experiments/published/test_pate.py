@@ -27,11 +27,15 @@ def test_skellam_costs_what_gaussian_noise_of_that_variance_costs(prices, place)
     row = prices[place]
     answers = 2 * row.asked / row.answer_sigma**2
     selection = row.asked / row.selection_sigma**2
+    answered = 2 * (row.answered or 0) / row.answer_sigma**2
     for epsilon, squared in (
         (row.all_counts_epsilon, answers),
         (row.selection_epsilon, selection),
         (row.selection_and_all_answers_epsilon, answers + selection),
+        (row.selection_and_answers_epsilon, answered + selection),
     ):
+        if epsilon is None:
+            continue
         slightly_less, slightly_more = 0.998 * epsilon, 1.002 * epsilon
         assert gaussian_delta(slightly_more, math.sqrt(squared)) < row.delta
         assert gaussian_delta(slightly_less, math.sqrt(squared)) > row.delta
@@ -42,6 +46,7 @@ def test_what_others_were_not_found_to_publish_is_not_compared(prices):
         is_known = row.published_epsilon is not None
         assert (row.answers_at_published_epsilon is not None) == is_known
         assert (row.sigma_at_published_epsilon is not None) == is_known
+        assert (row.selection_and_answers_epsilon is None) == (row.answered is None)
 
 
 def test_one_more_answer_would_pass_the_published_epsilon():
@@ -63,6 +68,7 @@ def test_noise_too_small_for_one_answer_buys_none():
         selection_sigma=1,
         answer_sigma=1,
         delta=1e-5,
+        answered=5,
         published_epsilon=0.1,
     )
     assert most_answers(tiny, 0.1) == 0

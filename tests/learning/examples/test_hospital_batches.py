@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.protocol.small import certificate, rows, small
+from tests.protocol.small import certain, certificate, rows, small
 
 from dppp.errors import BatchAborted
 from dppp.federation import Parties
@@ -25,14 +25,19 @@ def ask(parties: Parties, number: int, *failures: Failure) -> AnsweredBatch:
     )
 
 
-def test_a_hospital_is_silent_from_its_batch_on() -> None:
-    parties, failure = small(), Failure(hospital=3, batch=2)
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_a_hospital_is_silent_from_its_batch_on(is_masked: bool) -> None:
+    parties, failure = certain(is_masked=is_masked), Failure(hospital=3, batch=2)
     found = [ask(parties, number, failure).voters for number in (1, 2, 3)]
     assert found == [(1, 2, 3, 4, 5), (1, 2, 4, 5), (1, 2, 4, 5)]
 
 
-def test_who_vanishes_after_its_ballot_has_voted_in_that_batch_and_gives_no_share() -> None:
-    parties, failure = small(), Failure(hospital=3, batch=2, is_after_ballot=True)
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_who_vanishes_after_its_ballot_has_voted_in_that_batch_and_gives_no_share(
+    is_masked: bool,
+) -> None:
+    parties = certain(is_masked=is_masked)
+    failure = Failure(hospital=3, batch=2, is_after_ballot=True)
     batches = [ask(parties, number, failure) for number in (1, 2, 3)]
     assert [3 in batch.voters for batch in batches] == [True, True, False]
     ledger = parties.ledgers[3]

@@ -135,7 +135,9 @@ class ByHand:
             list_hash=self.list_for(teacher).list_hash,
             recipient=teacher,
             endorsers=named,
-            macs=b"".join((macs or {}).get(each, self.mac(each, teacher)) for each in named),
+            macs=b"".join(
+                macs[each] if macs and each in macs else self.mac(each, teacher) for each in named
+            ),
             digests=b"".join(each.digest for each in short),
             signatures=b"".join(each.signature for each in short),
             check_sum=check_sum,

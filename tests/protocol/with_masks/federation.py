@@ -175,13 +175,17 @@ class Federation:
             signer=self.setting.signer(index),
             row_key=self.setting.row_keys[index - 1],
             ledger=Ledger.open(home.store),
-            predict=lambda rows: [index % 2] * len(rows),
+            predict=lambda rows: [self._answer_of(index)] * len(rows),
         )
         self.teachers[index] = teacher
         self._watch_entries(index, self.side(index))
         if index in self.changes:
             self.changes[index](self.side(index))
         return teacher
+
+    def _answer_of(self, index: int) -> int | list[int]:
+        label = index % 2
+        return [label] if self.task.question.kind == "labels" else label
 
     def side(self, index: int) -> MaskSide:
         side = self.teachers[index]._side

@@ -26,7 +26,8 @@ from dppp.service.ceremony.assembling import make_federation_file
 from dppp.service.ceremony.home import Home
 from dppp.service.ceremony.setup import set_up
 from dppp.service.doctor.examination import examine
-from dppp.service.process.config import TeacherConfig, read_config
+from dppp.service.process.config import EPOCH_SECRETS, TeacherConfig, read_config
+from dppp.service.stores.epoch_secrets import open_epoch_secrets
 
 A, B, _ = TEACHERS
 MODEL = '[model]\nkind = "callable"\nimport = "{name}"\n'
@@ -138,6 +139,26 @@ def test_a_ledger_that_went_back_or_lost_its_head_is_found(home: Path) -> None:
     assert "ledger" in failed(home)
     head.write_text(text)
     assert "ledger" not in failed(home)
+
+
+def test_a_head_file_that_others_can_write_is_found(home: Path) -> None:
+    (home / LEDGER.head).chmod(0o666)
+    assert "ledger" in failed(home)
+
+
+def test_secrets_of_epochs_that_cannot_be_read_are_found_and_left_as_they_are(home: Path) -> None:
+    secrets = home / EPOCH_SECRETS
+    with open_epoch_secrets(secrets) as opened:
+        opened.put_once(bytes(32), 1, b"secret" * 1_000)
+    assert states(home)["secrets"] == "good"
+    whole = secrets.read_bytes()
+    for damaged in (b"\xff" * len(whole), whole[:4096] + b"\xff" * (len(whole) - 4096)):
+        secrets.write_bytes(damaged)
+        assert "secrets" in failed(home)
+        assert secrets.read_bytes() == damaged
+    secrets.write_bytes(whole)
+    secrets.chmod(0o644)
+    assert "secrets" in failed(home)
 
 
 def test_a_changed_federation_file_and_a_foreign_key_are_found(

@@ -256,3 +256,68 @@ def test_a_batch_that_never_ends_holds_nobody_up_for_ever(monkeypatch: pytest.Mo
 
     asyncio.run(asyncio.wait_for(story(), 60))
     assert len(sent) == 2
+
+
+@pytest.mark.attack
+def test_a_job_that_is_gone_on_with_at_its_last_second_cuts_nobodys_time_short() -> None:
+    parties = certain()
+    sent: list[BatchRequest] = []
+    store = MemoryBatchStore()
+
+    async def dispatch(request: BatchRequest) -> None:
+        sent.append(request)
+        store.put_once(request.batch_id, Kind.OUTCOME, b"")
+
+    async def story() -> None:
+        gatherer = Gatherer(Places(store, time.time), dispatch, seconds=0.05)
+        deadlines = (1000, 401, 1002, 995)
+        asked = [
+            BatchRequest(deadline=deadline, queries=sealed(parties, 1)) for deadline in deadlines
+        ]
+        await asyncio.gather(*map(gatherer.send, asked))
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert sorted((each.deadline, len(each.parts)) for each in sent) == [
+        (401, 1),
+        (995, 2),
+        (1000, 1),
+    ]
+
+
+def test_those_who_shared_a_batch_are_waited_for_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gathering, "_LONGEST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(gathering, "_PART_FOR_RETURN", 1e9)
+    monkeypatch.setattr(gathering, "_MOST_FOR_RETURN_SECONDS", 1e9)  # so it ends by their coming
+    parties = certain()
+    parts: list[int] = []
+
+    async def dispatch(request: BatchRequest) -> None:
+        parts.append(1 + len(request.others))
+
+    async def story() -> None:
+        gatherer = Gatherer(Places(MemoryBatchStore(), time.time), dispatch, seconds=0.01)
+
+        def send() -> asyncio.Task[None]:
+            return asyncio.create_task(
+                gatherer.send(BatchRequest(deadline=2**40, queries=sealed(parties, 0)))
+            )
+
+        await asyncio.gather(send(), send())
+        first = send()
+        await asyncio.sleep(0.1)  # the moment of the first is long over
+        assert not first.done()
+        await asyncio.gather(first, send())
+        monkeypatch.setattr(gathering, "_MOST_FOR_RETURN_SECONDS", 0.01)
+        await send()  # the other one does not come back
+        monkeypatch.setattr(gathering, "_MOST_FOR_RETURN_SECONDS", 1e9)
+        await send()  # who was alone waits for nobody
+        monkeypatch.setattr(gathering, "_LONGEST_WAIT_SECONDS", 0.05)
+        came_meanwhile = send()  # and so is not of the batch before, whose only one may come again
+        await asyncio.sleep(0.2)
+        assert not came_meanwhile.done()
+        await asyncio.gather(came_meanwhile, send())
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+    assert parts == [2, 2, 1, 1, 2]

@@ -70,3 +70,14 @@ def test_whatever_is_logged_while_a_batch_is_worked_on_names_it(
     log.info("later")
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [line.get("batch") for line in lines] == ["ab" * 32, None, "its own", None]
+
+
+def test_what_asyncio_says_of_every_broken_line_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log_to_stderr("info", as_json=True)
+    log = logging.getLogger("asyncio")
+    log.warning("returning true from eof_received() has no effect when using ssl")
+    log.warning("socket.send() raised exception.")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["message"] == "socket.send() raised exception."

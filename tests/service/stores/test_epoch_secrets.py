@@ -214,3 +214,15 @@ def test_a_teachers_key_ring_leaves_nothing_of_an_epoch_that_is_over(
     assert secrets.get(task.task_id, epoch) is None
     for at in range(len(stored) - 16):
         assert stored[at : at + 16] not in on_disk(path)
+
+
+def test_who_stops_for_good_forgets_the_last_epochs_too_and_they_are_gone_from_the_disk(
+    path: Path,
+) -> None:
+    kept = [bytes([value]) * 68 for value in (11, 12)]
+    with open_epoch_secrets(path) as secrets:
+        for epoch, secret in enumerate(kept):
+            secrets.put_once(TASK, epoch, secret)
+        assert all(secret in on_disk(path) for secret in kept)
+        assert (secrets.forget_all(), secrets.forget_all()) == (2, 0)
+    assert not any(secret in on_disk(path) for secret in kept)

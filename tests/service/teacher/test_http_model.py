@@ -14,6 +14,10 @@ from tests.service.teacher.test_model_loading import CLASSES, LABELS, PLACES, RO
 
 from dppp.errors import InputError
 from dppp.learning.models import as_predict
+from dppp.protocol.question import Question
+from dppp.protocol.votes import cast_votes
+from dppp.service.process.config import HttpModel
+from dppp.service.teacher.models.configured import load_model
 from dppp.service.teacher.models.http import load_http
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler, dict[str, Any]], None]
@@ -77,6 +81,47 @@ def test_null_is_no_vote_for_that_row_alone(server: ModelServer) -> None:
     answer = json.dumps({"labels": [None, *LABELS[1:]]}).encode()
     server.answer = lambda handler, _: reply(handler, answer)
     assert list(as_predict(load_http(url_of(server), 10), CLASSES)(ROWS)) == [None, *PLACES[1:]]
+
+
+LABELLED = Question.of_labels(most_labels=2)
+
+
+@pytest.mark.parametrize(
+    ("said", "votes"),
+    [
+        ([["malignant", "benign"], [], ["benign"], None], [[1, 1], [0, 0], [0, 1], [0, 0]]),
+        ([[["benign"]], [], [], []], None),
+        (["benign", [], [], []], None),
+        ([{"benign": 1}, [], [], []], None),
+        ([["no such label"], [], ["benign"], []], [[0, 0], [0, 0], [0, 1], [0, 0]]),
+    ],
+)
+def test_a_model_server_names_several_labels(
+    server: ModelServer, said: Any, votes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What cannot be read empties its batch, and a label outside the task its own row."""
+    answer = json.dumps({"labels": said}).encode()
+    server.answer = lambda handler, _: reply(handler, answer)
+    model = load_model(HttpModel(kind="http", url=url_of(server)), CLASSES, LABELLED)
+    assert cast_votes(model, ROWS, 2, question=LABELLED).tolist() == (votes or [[0, 0]] * 4)
+    assert ("neither a list of labels nor null" in caplog.text) == (votes is None)
+    assert len(server.asked) == 1  # never again row by row
+
+
+def test_a_class_outside_the_task_is_no_vote_and_nothing_is_asked_again(
+    server: ModelServer,
+) -> None:
+    answer = json.dumps({"labels": ["no such class", 1, *LABELS[2:]]}).encode()
+    server.answer = lambda handler, _: reply(handler, answer)
+    model = load_model(HttpModel(kind="http", url=url_of(server)), CLASSES)
+    notes: list[str] = []
+    votes = cast_votes(model, ROWS, 2, note=notes.append)
+    assert votes.tolist() == [[0, 0], [0, 0], [0, 1], [1, 0]]
+    assert (
+        notes[0] == "the model answered 'no such class', which is not a class of the task; no vote"
+    )
+    assert len(notes) == 2
+    assert len(server.asked) == 1
 
 
 def redirect(handler: http.server.BaseHTTPRequestHandler, _: object) -> None:

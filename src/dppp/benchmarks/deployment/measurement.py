@@ -18,8 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from dppp.benchmarks.deployment.bare_broker import BareRounds, measure_broker
 from dppp.benchmarks.deployment.bare_crypto import BareBatch, measure_bare
-from dppp.benchmarks.deployment.process_use import cpu_seconds, resident_megabytes
-from dppp.benchmarks.deployment.querier import Asked, Querier
+from dppp.benchmarks.deployment.hosted import commands_of_hosts
+from dppp.benchmarks.deployment.meter import Meter
+from dppp.benchmarks.deployment.querier import Querier
 from dppp.errors import LocalFailure
 from dppp.federation import Parties, create_federation
 from dppp.learning.models import as_predict
@@ -52,6 +53,7 @@ class Load:
 
     `alone` of the single ones are sent one after the other, for their latency; the others with
     `at_once` under way together, for their throughput. `modulus_bits` and `s` are paillier's.
+    Each teacher has a process, unless all of them share a number of `hosts`.
     """
 
     teachers: int = 20
@@ -62,6 +64,7 @@ class Load:
     alone: int = 100
     at_once: int = 8
     labels: int = 10_000
+    hosts: int | None = None
 
 
 def compare_deployments(
@@ -94,12 +97,13 @@ def _measure(folder: Path, load: Load, cryptosystem: str) -> dict[str, Any]:
     key = None if cryptosystem == "masks" else _deal(load)
     local = _make(folder, load, key)
     parties = _create_here(local, load, key)
+    meter = Meter(local)
     try:
         started_at = time.monotonic()
-        start_all(local)
+        start_all(local, commands_of_hosts(local, load.hosts) if load.hosts else None)
         wait_until_ready(local, load.teachers, START_SECONDS)
         start_seconds = time.monotonic() - started_at
-        running = _ask_deployment(local, load)
+        running = _ask_deployment(local, load, meter)
         bare = {"single": _bare_singles(parties, load), "large": _bare_large(parties, load)}
         broker = _leave_only_the_broker(local)
         rounds = {
@@ -195,56 +199,26 @@ def _bare_large(parties: Parties, load: Load) -> BareBatch:
     return measure_bare(parties, [[1.0, float(each)] for each in range(load.labels)])
 
 
-def _ask_deployment(local: LocalFederation, load: Load) -> dict[str, Any]:
-    """Latencies, throughput, processor time and memory while a querier asks."""
-    processes = read_processes(local.folder)
+def _ask_deployment(local: LocalFederation, load: Load, meter: Meter) -> dict[str, Any]:
+    """Latencies, throughput, processor time, bytes and memory while a querier asks."""
     memory = {}
     with Querier(local, classes=load.classes) as querier:
         querier.ask_singles(_WARMING_UP, at_once=1)
-        memory["start"] = _memory(processes)
-        alone = _with_cpu(processes, lambda: querier.ask_singles(load.alone, at_once=1))
+        memory["start"] = meter.memory()
+        alone = meter.measure(lambda: querier.ask_singles(load.alone, at_once=1))
         rest = load.singles - load.alone
-        first = _with_cpu(processes, lambda: querier.ask_singles(rest // 2, at_once=load.at_once))
-        memory["middle"] = _memory(processes)
-        second = _with_cpu(
-            processes, lambda: querier.ask_singles(rest - rest // 2, at_once=load.at_once)
-        )
-        memory["after singles"] = _memory(processes)
-        large = _with_cpu(processes, lambda: querier.ask_large(load.labels))
-        memory["end"] = _memory(processes)
+        first = meter.measure(lambda: querier.ask_singles(rest // 2, at_once=load.at_once))
+        memory["middle"] = meter.memory()
+        second = meter.measure(lambda: querier.ask_singles(rest - rest // 2, at_once=load.at_once))
+        memory["after singles"] = meter.memory()
+        large = meter.measure(lambda: querier.ask_large(load.labels))
+        memory["end"] = meter.memory()
     return {
         "alone": alone,
         "together_first_half": first,
         "together_second_half": second,
         "large": large,
         "resident_megabytes": memory,
-    }
-
-
-def _with_cpu(processes: list[Started], ask: Any) -> dict[str, float]:
-    """The figures of some batches, with the processor time of all processes per label."""
-    before = {each.name: cpu_seconds([each.pid]) for each in processes}
-    asked: Asked = ask()
-    after = {each.name: cpu_seconds([each.pid]) for each in processes}
-    spent = {name: (after[name] - before[name]) / asked.labels for name in before}
-    teachers = [seconds for name, seconds in spent.items() if name.startswith("teacher")]
-    return asked.figures() | {
-        "cpu_ms_per_label": 1000 * sum(spent.values()),
-        "aggregator_cpu_ms_per_label": 1000 * spent["aggregator"],
-        "broker_cpu_ms_per_label": 1000 * spent["broker"],
-        "teachers_cpu_ms_per_label": 1000 * sum(teachers),
-    }
-
-
-def _memory(processes: list[Started]) -> dict[str, float]:
-    resident = {each.name: resident_megabytes(each.pid) for each in processes}
-    teachers = [each for name, each in resident.items() if name.startswith("teacher")]
-    return {
-        "broker": resident["broker"],
-        "aggregator": resident["aggregator"],
-        "teachers_least": min(teachers),
-        "teachers_mean": float(np.mean(teachers)),
-        "teachers_most": max(teachers),
     }
 
 

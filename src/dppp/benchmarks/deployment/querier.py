@@ -39,7 +39,8 @@ class Asked:
 class Querier:
     """The only querier of a local federation. Use it in a ``with`` block."""
 
-    def __init__(self, local: LocalFederation, *, classes: int) -> None:
+    def __init__(self, local: LocalFederation, *, classes: int, first: int = 0) -> None:
+        """Rows are numbered from the first on: each is asked once."""
         token = local.token_file.read_text(encoding="utf-8").strip()
         self._client = httpx.Client(
             base_url=local.gateway,
@@ -47,7 +48,7 @@ class Querier:
             timeout=_BATCH_SECONDS,
         )
         self._classes = classes
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(first)
 
     def __enter__(self) -> "Querier":
         return self

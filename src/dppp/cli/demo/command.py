@@ -248,7 +248,7 @@ def _found(
     from dppp.federation import create_federation  # noqa: PLC0415
     from dppp.learning.models import as_predict  # noqa: PLC0415
 
-    with waiting("the dealer looks for safe primes"):
+    with waiting("the hospitals make their keys"):
         parties = create_federation(
             name="demo",
             class_names=hospitals.class_names,
@@ -257,8 +257,6 @@ def _found(
             models=[
                 as_predict(model, range(len(hospitals.class_names))) for model in hospitals.models
             ],
-            cryptosystem="paillier",
-            s=1,  # a batch of six fits one Paillier plaintext
             ledgers={1: ledger},
         )
     log.tell_keys(console, parties)

@@ -83,15 +83,17 @@ def _trade_off(
 
 
 def tell_keys(console: Console, parties: "Parties") -> None:
-    """The ceremony."""
-    assert parties.key is not None, "the demo is on paillier"
-    trust, bits = parties.task.trust, int(parties.key.public.modulus).bit_length()
-    console.rule("3  The key ceremony")
+    """What is made before the first batch."""
+    trust, terms = parties.task.trust, parties.task.masks
+    assert terms is not None, "the demo is on masks"
+    console.rule("3  Keys, and nobody who deals them")
     console.print(
-        f"The dealer makes a fresh {bits}-bit Paillier key from two safe primes, cuts it into "
-        f"{trust.teachers} shares of which any {trust.threshold} open a tally, hands one to each "
-        "hospital and forgets the primes. Everybody can encrypt; nobody can decrypt alone. Each "
-        "hospital also makes a signing key, and reserves the whole promise in its own ledger."
+        "Each hospital makes a signing key, and a key to seal with: a new one every "
+        f"{terms.epoch_seconds // 3600} hours, and old ones are deleted. No key opens a ballot: "
+        "every ballot gets a mask of its own, whose secret is cut into sealed rows, one for each "
+        "hospital. Fewer than "
+        f"{trust.threshold} hospitals learn nothing from theirs. Each hospital reserves the "
+        "whole promise in its own ledger."
     )
 
 
@@ -100,10 +102,10 @@ def tell_how_a_batch_goes(console: Console, trust: "Trust") -> None:
     console.rule("4  The patients, batch by batch")
     console.print(
         "In a batch every hospital lets its model vote on each patient, adds its share of the "
-        "noise, encrypts, proves that it knows what it encrypted, signs, charges its ledger, and "
-        "only then sends this ballot. The aggregator multiplies the ballots: that adds up what is "
-        "inside. Hospitals check the list, and "
-        f"{trust.threshold} decryption shares open the sum, and nothing but the sum.\n"
+        "noise, masks the sum, seals the rows of the mask's secret, signs, charges its ledger, and "
+        "only then sends this ballot. The aggregator lists the ballots and adds them up. "
+        f"At least {trust.threshold} hospitals must sign the list; then they give the sum of the "
+        "masks' secrets, which opens the sum of the ballots, and nothing but the sum.\n"
     )
 
 
@@ -128,7 +130,7 @@ def _failure_text(failure: "Failure", trust: "Trust") -> str:
     if failure.is_after_ballot:
         return (
             f"Hospital {failure.hospital} votes and vanishes before the list is opened; its vote "
-            f"counts, and any {trust.threshold} others decrypt."
+            "counts, and the others open the list."
         )
     return (
         f"Hospital {failure.hospital} does not answer any more; {trust.ballots_needed} ballots "

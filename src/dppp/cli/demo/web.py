@@ -1,4 +1,4 @@
-"""`dppp demo --web`: the page over a federation in this process, with a real key, until Ctrl-C."""
+"""`dppp demo --web`: the page over a federation in this process, until Ctrl-C."""
 
 import webbrowser
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def serve_demo(
 
     console = Console()
     token, digest = make_token()
-    with console.status("training models and dealing a 2048-bit key of safe primes"):
+    with console.status("training models and making keys"):
         embedded = make_demo(SHOWS[data], data, token_sha256=digest)
     with listen(f"{HOST}:{port}") as listening:
         address = f"http://{HOST}:{listening.getsockname()[1]}/#token={token}"
@@ -84,8 +84,6 @@ def make_demo(show: Show, data: str, *, token_sha256: str) -> "Embedded":
             classes=len(classes),
         ),
         models=[as_predict(model, classes) for model in models],
-        cryptosystem="paillier",
-        s=1,
     )
     return embed_gateway(
         parties,

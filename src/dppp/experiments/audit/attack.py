@@ -69,11 +69,22 @@ def attack(
     trials: int,
     coin: np.random.Generator,
     confidence: float = CONFIDENCE,
+    at_once: int | None = None,
     report: OnProgress = lambda *_: None,
 ) -> Attack:
-    """Play the game this many times, and say what ε is at least."""
+    """Play the game this many times, and say what ε is at least.
+
+    `at_once` games are played together, or as many as fit into memory.
+    """
     require_whole("trials", trials, least=FEWEST_TRIALS)
-    rounds = _Rounds(game=game, play=play, coin=coin, trials=trials, report=report)
+    rounds = _Rounds(
+        game=game,
+        play=play,
+        coin=coin,
+        trials=trials,
+        at_once=at_once or max(1, _AT_ONCE // len(game.shifts)),
+        report=report,
+    )
     to_learn = min(max(trials // 10, min(trials // 3, _FEW)), _MOST_TO_LEARN)
     to_choose = trials // 5
     to_count = trials - to_learn - to_choose
@@ -106,13 +117,14 @@ class _Rounds:
     play: Play
     coin: np.random.Generator
     trials: int
+    at_once: int
     report: OnProgress
     played: int = 0
 
     def learn(self, trials: int, delta: float) -> dict[str, Statistic]:
         """The likelihood ratio, and the best of what one half taught and the other half tried."""
-        worlds = self._toss(trials)
-        seen = self._play(worlds)
+        pieces = self._pieces(trials)
+        worlds, seen = np.concatenate(pieces), np.concatenate([self._play(each) for each in pieces])
         half = trials // 2
         best: tuple[float, str, Statistic] | None = None
         for feature in features_of(self.game):
@@ -165,12 +177,10 @@ class _Rounds:
             tally.add(statistic(self._play(worlds)), worlds)
         return tally
 
-    def _toss(self, trials: int) -> Worlds:
-        return self.coin.integers(0, 2, size=trials, dtype=np.int8).astype(np.bool_)
-
     def _pieces(self, trials: int) -> list[Worlds]:
-        at_once = max(1, _AT_ONCE // len(self.game.shifts))
-        return np.array_split(self._toss(trials), max(1, -(-trials // at_once)))
+        """A coin for each game."""
+        worlds = self.coin.integers(0, 2, size=trials, dtype=np.int8).astype(np.bool_)
+        return np.array_split(worlds, max(1, -(-trials // self.at_once)))
 
     def _play(self, worlds: Worlds) -> NDArray[np.int64]:
         seen = self.play(worlds)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dppp.experiments.audit.promise import PromiseAudit
 from dppp.experiments.figures import BLUE, VERMILION, new_figure, save
-from dppp.privacy.accounting import Spending, delta_curve
+from dppp.privacy.accounting import delta_curve
 from dppp.privacy.pmf import Floats
 
 
@@ -50,8 +50,7 @@ def _certified_curve(audit: PromiseAudit) -> tuple[Floats, Floats]:
     """δ(ε) of the noise, at many ε."""
     promise = audit.certificate.promise
     epsilons = np.linspace(promise.epsilon / 100, 1.5 * promise.epsilon, 100)
-    spending = Spending(noise=audit.certificate.noise, queries=promise.queries)
-    return epsilons, np.array(delta_curve([spending], epsilons.tolist()))
+    return epsilons, np.array(delta_curve([audit.spending], epsilons.tolist()))
 
 
 def _least_misses(false_alarms: Floats, epsilons: Floats, deltas: Floats) -> Floats:

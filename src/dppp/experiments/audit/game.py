@@ -23,6 +23,9 @@ Seen = NDArray[np.int64]
 Play = Callable[[Worlds], Seen]
 """Plays a trial in each of these worlds; the parties' part of the game."""
 
+_DECIMALS = 9
+"""Of a log-likelihood ratio: sums of the same losses in another order are to be the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
@@ -68,7 +71,7 @@ class Game:
             table = self._loss_table(shift)
             place = np.clip(seen[:, column] - (first - abs(shift)), 0, len(table) - 1)
             total += table[place]
-        return total
+        return np.round(total, _DECIMALS)  # so that what is as likely in both worlds is 0
 
     def _loss_table(self, shift: int) -> Floats:
         """The log of p(x) / p(x - shift), from the lowest x that either world gives."""

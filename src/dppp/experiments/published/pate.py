@@ -13,7 +13,7 @@ of the counts plus N(0, σ₂²) each.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dppp.privacy.accounting import Spending, account, total_delta
 from dppp.privacy.calibration import calibrate
@@ -31,6 +31,9 @@ class PublishedPate:
     selection_sigma: float
     answer_sigma: float
     delta: float
+    answered: int | None
+    """How many of the asked were: the numbers to which github.com/frhrdr/patepy holds its own
+    accounting of the authors' votes."""
     published_epsilon: float | None
     """Dependent on the votes. MNIST: quoted by Ghazi et al. 2021 (Deep Learning with Label
     Differential Privacy), Table 4. SVHN: the budget in the code of a later attack on PATE."""
@@ -45,6 +48,7 @@ PUBLISHED = tuple(
         selection_sigma=selection_sigma,
         answer_sigma=answer_sigma,
         delta=delta,
+        answered=answered,
         published_epsilon=published_epsilon,
     )
     for (
@@ -55,12 +59,13 @@ PUBLISHED = tuple(
         selection_sigma,
         answer_sigma,
         delta,
+        answered,
         published_epsilon,
     ) in (
-        ("MNIST", 250, 640, 200, 150, 40, 1e-5, 1.97),
-        ("SVHN", 250, 8500, 300, 200, 40, 1e-6, 4.96),
-        ("Adult", 250, 1500, 300, 200, 40, 1e-5, None),
-        ("Glyph", 5000, 12000, 1000, 500, 100, 1e-8, None),
+        ("MNIST", 250, 640, 200, 150, 40, 1e-5, 286, 1.97),
+        ("SVHN", 250, 8500, 300, 200, 40, 1e-6, 3098, 4.96),
+        ("Adult", 250, 1500, 300, 200, 40, 1e-5, None, None),
+        ("Glyph", 5000, 12000, 1000, 500, 100, 1e-8, 10762, None),
     )
 )
 """What the search for published numbers did not find is None, and is not guessed."""
@@ -76,11 +81,14 @@ class PriceOfTrust:
     delta: float
     selection_sigma: float
     answer_sigma: float
+    answered: int | None
     published_epsilon: float | None
     all_counts_epsilon: float
     """All noisy counts of every asked query are seen, as in dppp: no selection is needed."""
     selection_epsilon: float
     """PATE's selection alone: what its queries cost if none is answered."""
+    selection_and_answers_epsilon: float | None
+    """PATE's selection of all, and as many answers as were published."""
     selection_and_all_answers_epsilon: float
     """PATE's selection of all, and an answer to each."""
     answers_at_published_epsilon: int | None
@@ -99,7 +107,8 @@ def _price(given: PublishedPate) -> PriceOfTrust:
     # A query of ours moves two counts; a selection moves one, the largest, and by at most 1. So two
     # selections cost what one query with that noise does.
     selection = Spending(noise=_noise(given.selection_sigma), queries=given.asked // 2)
-    known = given.published_epsilon
+    known, answered = given.published_epsilon, given.answered
+    answers = None if answered is None else replace(counts, queries=answered)
     return PriceOfTrust(
         dataset=given.dataset,
         teachers=given.teachers,
@@ -107,9 +116,13 @@ def _price(given: PublishedPate) -> PriceOfTrust:
         delta=given.delta,
         selection_sigma=given.selection_sigma,
         answer_sigma=given.answer_sigma,
+        answered=answered,
         published_epsilon=known,
         all_counts_epsilon=account([counts], given.delta),
         selection_epsilon=account([selection], given.delta),
+        selection_and_answers_epsilon=None
+        if answers is None
+        else account([selection, answers], given.delta),
         selection_and_all_answers_epsilon=account([selection, counts], given.delta),
         answers_at_published_epsilon=None if known is None else most_answers(given, known),
         sigma_at_published_epsilon=None if known is None else _needed_sigma(given, known),

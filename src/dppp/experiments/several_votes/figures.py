@@ -11,27 +11,35 @@ from dppp.experiments.several_votes.against_votes import VotesRow
 from dppp.experiments.several_votes.company import CompanyRow
 
 _COLOURS = {1.0: BLUE, 2.0: "#009E73", 8.0: VERMILION}
-_LOOKS = (("-", "o"), (":", "D"))
-"""Of the first federation of a dataset, and of the second."""
 
 
 def draw_votes(rows: Sequence[VotesRow], path: Path) -> Path:
-    """One panel per dataset: a curve for each federation and ε, and what one has without."""
-    datasets = list(dict.fromkeys(row.dataset for row in rows))
-    figure, panels = new_figure(5.2 * len(datasets), 6.4, 1, len(datasets))
-    for dataset, axes in zip(datasets, np.atleast_1d(panels), strict=True):
-        own = [row for row in rows if row.dataset == dataset]
+    """One panel per federation: a curve for each ε, and what one has without.
+
+    A federation that was measured with one number of votes only is marks beside the others.
+    """
+    federations = list(dict.fromkeys((row.dataset, row.teachers) for row in rows))
+    measured = {each: _of(rows, *each) for each in federations}
+    curves = {each: own for each, own in measured.items() if len({row.votes for row in own}) > 1}
+    figure, panels = new_figure(4.2 * len(curves), 5.4, 1, len(curves))
+    for ((dataset, teachers), own), axes in zip(curves.items(), np.atleast_1d(panels), strict=True):
         _draw_without(axes, own)
-        federations = list(dict.fromkeys(row.teachers for row in own))
-        for teachers, look in zip(federations, _LOOKS, strict=False):
-            _draw_federation(axes, [row for row in own if row.teachers == teachers], look)
+        _draw_federation(axes, own, "o")
+        for (other, _), marks in measured.items():
+            if other == dataset and marks not in curves.values():
+                _draw_federation(axes, marks, "D")
         axes.set_xscale("log")
-        title = f"{dataset}: δ = {own[0].delta:g}, {own[0].queries} answers in total"
-        name_axes(axes, title, {row.votes for row in own})
-        axes.set_xlabel("votes per organisation, each of a model of its own shard")
+        name_axes(axes, f"{dataset}: {teachers} organisations", {row.votes for row in own})
+        axes.set_xlabel("votes per organisation")
         axes.set_ylabel("right labels, %")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize="x-small")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize="small")
+    first = rows[0]
+    figure.suptitle(f"δ = {first.delta:g}, {first.queries} answers in total", fontsize="medium")
     return save(figure, path)
+
+
+def _of(rows: Sequence[VotesRow], dataset: str, teachers: int) -> list[VotesRow]:
+    return [row for row in rows if (row.dataset, row.teachers) == (dataset, teachers)]
 
 
 def _draw_without(axes: Any, rows: Sequence[VotesRow]) -> None:
@@ -45,7 +53,7 @@ def _draw_without(axes: Any, rows: Sequence[VotesRow]) -> None:
         axes.axhline(100 * level, color="black", linestyle=line, linewidth=1, label=label)
 
 
-def _draw_federation(axes: Any, rows: Sequence[VotesRow], look: tuple[str, str]) -> None:
+def _draw_federation(axes: Any, rows: Sequence[VotesRow], marker: str) -> None:
     for epsilon in sorted({row.epsilon for row in rows}):
         points = [row for row in rows if row.epsilon == epsilon]
         axes.errorbar(
@@ -53,10 +61,12 @@ def _draw_federation(axes: Any, rows: Sequence[VotesRow], look: tuple[str, str])
             [100 * row.accuracy_mean for row in points],
             yerr=[100 * row.accuracy_std for row in points],
             color=_COLOURS.get(epsilon, "grey"),
-            linestyle=look[0],
-            marker=look[1],
-            markersize=5,
-            label=f"{points[0].teachers} organisations, ε = {epsilon:g}",
+            marker=marker,
+            markersize=5 if marker == "o" else 7,
+            markerfacecolor="white" if marker == "D" else None,
+            label=f"ε = {epsilon:g}"
+            if marker == "o"
+            else f"{points[0].teachers} organisations, one vote each, ε = {epsilon:g}",
         )
 
 

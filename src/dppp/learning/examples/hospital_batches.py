@@ -13,10 +13,15 @@ from dppp.errors import BatchAborted, BudgetExceeded
 from dppp.federation import Deliver, Federation, OnMessage, Parties, Reply, in_process
 from dppp.privacy.accounting import account
 from dppp.protocol.events import Send
-from dppp.protocol.messages import Ballot, BallotList, BallotRequest
+from dppp.protocol.messages import BallotRequest
+from dppp.protocol.receipt import Receipt
 from dppp.protocol.release import Release
 from dppp.protocol.transcript import Transcript
 from dppp.protocol.wire import decode, kind_of
+from dppp.protocol.with_masks.messages import CastRequest, KeyRequest, Roster
+
+_BEFORE_A_BALLOT = {each.KIND for each in (BallotRequest, KeyRequest, Roster, CastRequest)}
+"""Messages to a teacher that come before its ballot, under either cryptosystem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class Failure:
         if send.teacher != self.hospital:
             return False
         if batch == self.batch and self.is_after_ballot:
-            return kind_of(send.data) != BallotRequest.KIND
+            return kind_of(send.data) not in _BEFORE_A_BALLOT
         return batch >= self.batch
 
 
@@ -88,8 +93,7 @@ def _lose_messages(deliver: Deliver, failures: Sequence[Failure], batch: int) ->
 
 def voters_of(transcript: Transcript) -> tuple[int, ...]:
     """The teachers whose ballots are in the list."""
-    ballots = decode(transcript.ballot_list, BallotList).ballots
-    return tuple(decode(ballot, Ballot).teacher for ballot in ballots)
+    return decode(transcript.receipt, Receipt).participants
 
 
 def ask_past_the_budget(

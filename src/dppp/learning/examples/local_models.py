@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from dppp.errors import InputError
 from dppp.learning.csv_records import Records
-from dppp.learning.default_model import default_model
+from dppp.learning.default_model import default_model, default_model_for
 from dppp.learning.frames import rows_as_lists, take
 from dppp.learning.shards import train_model
 
@@ -50,12 +50,20 @@ def table_model(rows: Any = None) -> Any:
 
 
 def split_and_train(
-    records: Records, teachers: int, seed: int = 0, make_model: Callable[[], Any] | None = None
+    records: Records,
+    teachers: int,
+    seed: int = 0,
+    make_model: Callable[[], Any] | None = None,
+    *,
+    kind: str = "choice",
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """A model a teacher on its own records, and the places of the records that nobody got."""
+    """A model for each teacher on its own records, and the places of the records that nobody got.
+
+    `kind` is that of the question.
+    """
     order = np.random.default_rng(seed).permutation(len(records.labels))
     asked, shares = hold_out_and_deal(order, max(1, round(_HELD_OUT * len(order))), teachers)
-    make = make_model or (lambda: table_model(records.rows))
+    make = make_model or (lambda: default_model_for(kind, records.rows))
     models = [
         train_model(make(), take(records.rows, share), records.labels[share], seed)
         for share in shares

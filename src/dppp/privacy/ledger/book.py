@@ -186,6 +186,17 @@ class Book:
             return self._asked.isdisjoint(query_ids)
         return set(query_ids) <= set(batch.query_ids)
 
+    def require_charged(self, batch_id: bytes, query_ids: Sequence[bytes]) -> None:
+        """Refuse queries that were not charged to this batch: a later attempt costs nothing."""
+        charged = set(self.require_batch(batch_id).query_ids)
+        free = [each for each in query_ids if each not in charged]
+        if free:
+            raise BatchChanged(
+                f"query {short(free[0])} was not charged to batch {short(batch_id)} in its first "
+                "attempt, so no vote is cast on it in a later one",
+                hint="ask about it in a new batch",
+            )
+
     def require_task(self, task_id: bytes) -> TaskAccount:
         """A task that this teacher has accepted."""
         account = self.tasks.get(task_id)

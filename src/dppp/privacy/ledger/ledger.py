@@ -130,6 +130,11 @@ class Ledger:
         with self._turn() as turn:
             turn.book.is_recorded(charge)
 
+    def check_can_retry(self, batch_id: bytes, query_ids: Sequence[bytes]) -> None:
+        """Refuse to vote in a later attempt on queries that were not charged in the first."""
+        with self._turn() as turn:
+            turn.book.require_charged(batch_id, query_ids)
+
     def may_vote_on(self, batch_id: bytes, query_ids: Sequence[bytes]) -> bool:
         """Whether queries are charged to this batch, or are new to it and to this ledger."""
         with self._turn() as turn:

@@ -6,6 +6,7 @@ size and SHA-256. An endorsement or an answer of the first attempt does not name
 that it has the bytes that it had when there was only one.
 """
 
+import binascii
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -241,10 +242,10 @@ def _list_of_hex(values: Sequence[bytes]) -> bytes:
     """The canonical JSON of a list of bytes."""
     length = len(values[0])
     if set(map(len, values)) == {length}:
-        joined = b"".join(values).hex(",", -length).replace(",", '","')
+        joined = binascii.hexlify(b"".join(values), b",", -length).replace(b",", b'","')
     else:
-        joined = '","'.join([each.hex() for each in values])
-    return f'["{joined}"]'.encode("ascii")
+        joined = b'","'.join(map(binascii.hexlify, values))
+    return b'["' + joined + b'"]'
 
 
 def _fields(record: Record) -> tuple[str, dict[str, object]]:

@@ -81,6 +81,20 @@ class MaskKeys:
         return MaskSide(self, desk)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBallot:
+    """What a teacher looks for in a list: its own header, under the roster that it was cast for."""
+
+    header_digests: bytes
+    roster_hash: bytes
+
+    @classmethod
+    def of(cls, ballot: MaskedBallot) -> "OwnBallot":
+        """Of a ballot that this teacher cast."""
+        header = Header.from_bytes(ballot.header)
+        return cls(header_digests=header.digests, roster_hash=ballot.roster_hash)
+
+
 class MaskSide:
     """Ballots, endorsements and seed rows of one teacher."""
 
@@ -100,7 +114,7 @@ class MaskSide:
         )
         self._prepared: dict[bytes, list[Preparation]] = {}
         self._opened: dict[bytes, OpenedList] = {}
-        self._last_cast: tuple[bytes, MaskedBallot] | None = None
+        self._last_cast: tuple[bytes, OwnBallot] | None = None
         self._disputes = Disputes(desk, self._ring, self._opened)
 
     def forget(self, *, now: int) -> None:
@@ -165,7 +179,7 @@ class MaskSide:
         )
         ballot = sign(unsigned, self._desk.signer)
         data = encode(ballot)
-        self._last_cast = (data, ballot)
+        self._last_cast = (data, OwnBallot.of(ballot))
         return data
 
     def prepare(self, *, now: int) -> bool:
@@ -295,7 +309,7 @@ class MaskSide:
             for at in range(0, len(message.header_digests), HEADER_DIGESTS_BYTES)
         ]
         named = dict(zip(message.participants, digests, strict=True))
-        is_own = named.get(self._desk.index) == Header.from_bytes(own.header).digests
+        is_own = named.get(self._desk.index) == own.header_digests
         if not is_own or message.roster_hash != own.roster_hash:
             raise OwnBallotMissing(
                 "this list does not hold the header that this teacher signed, or is of another "
@@ -310,11 +324,11 @@ class MaskSide:
         self._opened[message.list_hash] = opened
         return opened
 
-    def _read_own(self, data: bytes) -> MaskedBallot:
+    def _read_own(self, data: bytes) -> OwnBallot:
         """The ballot that the ledger has; mostly it is the one that was made last."""
         if self._last_cast is not None and self._last_cast[0] == data:
             return self._last_cast[1]
-        return decode(data, MaskedBallot)
+        return OwnBallot.of(decode(data, MaskedBallot))
 
     def _open_rows(
         self, message: DeliveredList, roster: RosterKeys, digests: dict[int, bytes]

@@ -42,6 +42,7 @@ _CONNECT_SECONDS = 15
 _PING_SECONDS = 20
 _MOST_WAITING = 1_024
 _WAITING_BYTES = 64 * 2**20
+_SAY_AGAIN_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,8 @@ class Broker:
         self._access = access
         self._client = self._new_client()
         self._drops = LogThrottle()
+        self._errors = _errors_since_contact()
+        self._is_closing = False
 
     @property
     def is_connected(self) -> bool:
@@ -134,6 +137,7 @@ class Broker:
                 await self._on_error(error)
                 self._client = self._new_client()
                 await asyncio.sleep(_RETRY_SECONDS)
+        self._errors = _errors_since_contact()
 
     def _new_client(self) -> Client:
         return Client() if self._access.tls is None else _TlsClient()
@@ -203,6 +207,7 @@ class Broker:
 
     async def close(self) -> None:
         """Hang up, after what was published has gone out."""
+        self._is_closing = True
         # One that breaks while it is closed is cancelled inside nats-py, and is gone as well.
         with suppress(TimeoutError, asyncio.CancelledError, OSError, nats.errors.Error):
             if self._client.is_connected:
@@ -216,13 +221,17 @@ class Broker:
                 extra = {"subject": error.subject, "reason": "too many waiting", "times": times}
                 log.warning("message dropped", extra=extra)
             return
-        log.warning("broker error", extra={"reason": _words(error)})
+        reason = _words(error)
+        if times := self._errors.times(reason):
+            log.warning("broker error", extra={"reason": reason, "times": times})
 
     async def _on_disconnect(self) -> None:
-        log.warning("broker out of reach", extra={"servers": self._access.servers})
+        if not self._is_closing:
+            log.warning("broker out of reach", extra={"servers": self._access.servers})
 
     async def _on_reconnect(self) -> None:
         self.times_connected += 1
+        self._errors = _errors_since_contact()
         log.info("broker reached again", extra={"servers": self._access.servers})
 
 
@@ -256,5 +265,12 @@ async def reach_broker(access: BrokerAccess) -> str | None:
     return None
 
 
+def _errors_since_contact() -> LogThrottle:
+    """It is tried every two seconds: the same reason is said once, and again each minute."""
+    return LogThrottle(most=1, window_seconds=_SAY_AGAIN_SECONDS)
+
+
 def _words(error: Exception) -> str:
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"no connection within {_CONNECT_SECONDS} s"
     return str(error) or type(error).__name__

@@ -33,6 +33,7 @@ from dppp.service.ceremony.nkey import make_seed, public_nkey
 from dppp.service.ceremony.share_envelope import unseal_from
 from dppp.service.stores.new_files import PUBLIC, NewFile, read_file, write_new_files
 
+_LOST = "check the path, or restore it from the copy of this home; else docs/operations.md, Keys"
 SIGNING_KEY = "signing.key"
 SEALING_KEY = "sealing.key"
 NATS_SEED = "nats.seed"
@@ -125,7 +126,7 @@ class Home:
 
     def _secret(self, name: str) -> bytes:
         path = self.folder / name
-        data = read_file(path)
+        data = read_file(path, hint=_LOST)
         if path.stat().st_mode & 0o077:
             raise KeyMaterialError(
                 f"{path} can be read by others on this machine", hint=f"run: chmod 600 {path}"

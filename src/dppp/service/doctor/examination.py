@@ -17,6 +17,7 @@ from dppp.service.doctor.party_checks import (
     check_broker,
     check_ledger,
     check_model,
+    check_secrets,
     check_server,
     check_store,
 )
@@ -38,5 +39,6 @@ def examine(path: Path, *, gateway: str | None = None) -> Iterator[Finding]:
             yield from run_check("broker", lambda: check_broker(patient))
         case Role.TEACHER:
             yield from run_check("ledger", lambda: check_ledger(patient))
+            yield from run_check("secrets", lambda: check_secrets(patient))
             yield from run_check("model", lambda: check_model(patient))
             yield from run_check("broker", lambda: check_broker(patient))

@@ -90,6 +90,13 @@ def check_versions() -> Iterator[Finding]:
 def check_files(patient: Patient) -> Iterator[Finding]:
     """Who may read and write what is secret."""
     folder = patient.home.folder
+    wrong = list(_open_files(folder))
+    yield from wrong
+    if not wrong:
+        yield good("files", f"{folder}: secrets are for their owner only")
+
+
+def _open_files(folder: Path) -> Iterator[Finding]:
     for name in _SECRETS:
         path = folder / name
         if path.exists() and path.stat().st_mode & 0o077:
@@ -98,7 +105,6 @@ def check_files(patient: Patient) -> Iterator[Finding]:
             yield failed("files", f"this user cannot read {path}", "run this as its owner")
     if folder.stat().st_mode & 0o022:
         yield failed("files", f"others can write to {folder}", f"run: chmod go-w {folder}")
-    yield good("files", f"{folder}: secrets are for their owner only")
 
 
 def check_federation(patient: Patient) -> Iterator[Finding]:

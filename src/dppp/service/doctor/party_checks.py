@@ -12,7 +12,9 @@ from dppp.service.broker.connection import BrokerAccess, reach_broker
 from dppp.service.doctor.finding import Finding, failed, good, skipped, warning
 from dppp.service.doctor.home_checks import Patient, check_disk
 from dppp.service.process.config import AggregatorConfig, ChatModel, PickleModel, TeacherConfig
+from dppp.service.process.metrics import DEFAULT_DEADLINE_SECONDS
 from dppp.service.stores.batches import open_batch_store
+from dppp.service.stores.epoch_secrets import check_epoch_secrets
 from dppp.service.stores.head_file import HeadFile
 from dppp.service.stores.ledgers import inspect_ledger
 from dppp.service.teacher.models.configured import load_models
@@ -71,6 +73,12 @@ def check_ledger(patient: Patient) -> Iterator[Finding]:
         tasks = [task for data in ledger.summary().data for task in data.tasks]
     yield good("ledger", f"{head.index + 1:,} entries as written, the remembered head among them")
     location, head_file = config.ledger.location, config.ledger.head
+    if head_file.stat().st_mode & 0o022:
+        yield failed(
+            "ledger",
+            f"others can write {head_file}, and make a ledger that was put back look new",
+            f"compare the head with your peers, and run: chmod 600 {head_file}",
+        )
     if isinstance(location, Path):
         if location.stat().st_dev == head_file.stat().st_dev:
             yield warning(
@@ -92,6 +100,20 @@ def check_ledger(patient: Patient) -> Iterator[Finding]:
         yield good("task", f"{own[0].left:,} of {own[0].queries:,} queries are left")
 
 
+def check_secrets(patient: Patient) -> Iterator[Finding]:
+    """Under masks: the file with the secrets of epochs can be used."""
+    config = patient.config
+    assert isinstance(config, TeacherConfig), "only a teacher has secrets of epochs"
+    if patient.federation.task.masks is None:
+        return
+    path = config.epoch_secrets
+    if not path.exists():
+        yield good("secrets", "there are none yet: the next start makes them")
+        return
+    check_epoch_secrets(path)
+    yield good("secrets", "the secrets of epochs can be read")
+
+
 def check_model(patient: Patient) -> Iterator[Finding]:
     """Ask each model about one made-up row of the task; nothing is charged and nothing sent."""
     config, federation = patient.config, patient.federation
@@ -104,6 +126,15 @@ def check_model(patient: Patient) -> Iterator[Finding]:
     models = load_models(config, task, index, watch=ModelWatch(lambda: None), allow_pickle=False)
     if isinstance(config.model, ChatModel):
         yield skipped("model", "a language model is not asked here", "look at its server")
+        seconds = len(models) * config.model.vote_seconds
+        if seconds >= DEFAULT_DEADLINE_SECONDS:
+            yield warning(
+                "model",
+                f"{len(models)} votes of vote_seconds = {config.model.vote_seconds:g} may take "
+                f"{seconds:g} seconds of a batch, whose usual deadline is "
+                f"{DEFAULT_DEADLINE_SECONDS}; a ballot that is late shows that records made it so",
+                "lower vote_seconds, or know that the aggregator's deadline_seconds is longer",
+            )
         return
     yield good("model", f"{len(models)} answered made-up rows of the task")
 

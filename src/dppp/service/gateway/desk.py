@@ -23,7 +23,7 @@ from dppp.protocol.events import Stage
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.messages import SealedQueries, require_query_ids
 from dppp.protocol.receipt import RECEIPT_CHECKS, verify_receipt
-from dppp.protocol.release import Release
+from dppp.protocol.release import Release, largest_standard_error
 from dppp.protocol.task import Task
 from dppp.protocol.wire import decode
 from dppp.service.batches.hub import BatchEvent, HubEvent
@@ -266,12 +266,13 @@ class QuerierDesk:
 
 
 def _labels(task: Task, answers: Sequence[Release]) -> list[Label]:
-    """With the noise of all teachers: where some dropped out there is less of it."""
+    """With the noise of all teachers: where some dropped out there is less of it in a count.
+
+    A mean is then over fewer votes, so that of a number is the largest that it can be.
+    """
     names, question = task.class_names, task.question
     noise = task.noise.of_teachers(len(task.teachers))
-    error = None
-    if question.kind == "number":
-        error = question.standard_error(noise.variance, sum(task.votes))
+    error = largest_standard_error(task) if question.kind == "number" else None
     return [
         Label(
             label=None if each.label is None else names[each.label],

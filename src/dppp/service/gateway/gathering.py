@@ -3,7 +3,9 @@
 A batch costs much the same whether it holds one query or fifty, so this is what makes many small
 askers affordable. The moment lasts a few milliseconds; while the batch before is under way it lasts
 until that one has ended, but two seconds at most. So batches grow with the load, and one that does
-not end holds nobody up for long.
+not end holds nobody up for long. Those who had their answers from it mostly ask again at once, but
+not in the same moment. So it lasts a little longer, until as many have come as shared that batch,
+beside those who came while it was under way. Who is alone waits for nobody.
 
 Jobs (jobs.py) sends every single query through here. Where each job's answer is (`Place`) is stored
 before the shared batch is: after a crash between the two the batch was never begun, nothing was
@@ -15,7 +17,7 @@ read, so a part of garbage harms its own querier only (protocol/shared_batch.py)
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dppp.protocol.messages import BatchId, BatchRequest
 from dppp.service.gateway.places import Places
@@ -27,16 +29,26 @@ MOST_PARTS = 64
 """In one batch; who comes after them waits for the next one."""
 _LONGEST_WAIT_SECONDS = 2.0
 _LEAST_PAUSE_SECONDS = 0.01
+_MOST_FOR_RETURN_SECONDS = 0.5
+_PART_FOR_RETURN = 1 / 4
+"""How long to wait for those of the batch before to come again, of the time since it was sent."""
 _LONGEST_PART = 2**16
 """Bytes of sealed rows: a longer part goes alone, so that the others do not wait for it."""
+_DEADLINES_APART_SECONDS = 30
+"""The earliest deadline is that of all: a job that is gone on with late gets no company."""
 
 
 @dataclass(slots=True)
 class _Group:
     """What came within one moment, and the task that sends it."""
 
-    requests: list[BatchRequest] = field(default_factory=list)
+    requests: list[BatchRequest]
     sending: asyncio.Task[None] | None = None
+
+    def has_room_for(self, request: BatchRequest) -> bool:
+        """Whether there are few enough, and none would cut the time of the others short."""
+        apart = abs(request.deadline - self.requests[0].deadline)
+        return len(self.requests) < MOST_PARTS and apart <= _DEADLINES_APART_SECONDS
 
 
 class Gatherer:
@@ -50,6 +62,8 @@ class Gatherer:
         self._group: _Group | None = None
         self._sending: dict[BatchId, asyncio.Task[None]] = {}
         self._last: BatchId | None = None
+        self._last_parts = 1
+        self._last_sent_at = 0.0
         self._unsent: dict[BatchId, BatchRequest] = {}  # placed, and then its start failed
 
     async def send(self, request: BatchRequest) -> None:
@@ -67,17 +81,19 @@ class Gatherer:
         await asyncio.shield(self._sending[own])  # who goes away leaves the others waiting
 
     def _join(self, request: BatchRequest) -> asyncio.Task[None]:
-        if self._group is None or len(self._group.requests) >= MOST_PARTS:
-            self._group = _Group()
+        if self._group is None or not self._group.has_room_for(request):
+            self._group = _Group(requests=[request])
             self._group.sending = asyncio.create_task(self._close(self._group))
-        self._group.requests.append(request)
+        else:
+            self._group.requests.append(request)
         assert self._group.sending is not None, "it was made with the group"
         return self._group.sending
 
     async def _close(self, group: _Group) -> None:
         try:
             await asyncio.sleep(self._seconds)
-            await self._wait_for_last()
+            others = len(group.requests) if await self._wait_for_last() else 0
+            await self._wait_for_return(group, self._last_parts + others)
             self._leave(group)
             await self._send(group.requests)
         finally:
@@ -90,18 +106,31 @@ class Gatherer:
         if self._group is group:
             self._group = None
 
-    async def _wait_for_last(self) -> None:
+    async def _wait_for_last(self) -> bool:
+        """Whether there was something to wait for: then nobody of that batch is in this group."""
         now = asyncio.get_running_loop().time
         until = now() + _LONGEST_WAIT_SECONDS
+        has_waited = False
         while self._last is not None and now() < until:
             if await asyncio.to_thread(self._places.has_ended, self._last):
-                return
+                break
+            has_waited = True
             await asyncio.sleep(max(self._seconds, _LEAST_PAUSE_SECONDS))
+        return has_waited
+
+    async def _wait_for_return(self, group: _Group, expected: int) -> None:
+        """For a part of the time that they waited, so that nobody waits much longer than before."""
+        now = asyncio.get_running_loop().time
+        until = now() + min(
+            _PART_FOR_RETURN * (now() - self._last_sent_at), _MOST_FOR_RETURN_SECONDS
+        )
+        while len(group.requests) < min(expected, MOST_PARTS) and now() < until:
+            await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
     async def _send(self, requests: Sequence[BatchRequest]) -> None:
         if len(requests) == 1:
             await self._dispatch(requests[0])
-            self._last = requests[0].batch_id
+            self._note_sent(requests[0].batch_id, parts=1)
             return
         shared = BatchRequest(
             deadline=min(each.deadline for each in requests),
@@ -117,5 +146,9 @@ class Gatherer:
         """A batch that could not be started before; one of another process is left to it."""
         if batch in self._unsent:
             await self._dispatch(self._unsent[batch])
-            self._unsent.pop(batch, None)
-            self._last = batch
+            sent = self._unsent.pop(batch, None)
+            self._note_sent(batch, parts=1 if sent is None else 1 + len(sent.others))
+
+    def _note_sent(self, batch: BatchId, *, parts: int) -> None:
+        self._last, self._last_parts = batch, parts
+        self._last_sent_at = asyncio.get_running_loop().time()

@@ -98,8 +98,9 @@ class Label(BaseModel):
 
     `label` is of a question of one class, and null for an abstention; `labels` are of a
     question of labels; `value` is of a question of a number, with the `standard_error` that
-    noise gives it. What the question does not ask for is null. `flagged`: votes and noise by
-    the rules hardly ever give such counts, so somebody may have cast more than a vote.
+    noise gives it: the largest one, as if as many teachers were missing as may be. What the
+    question does not ask for is null. `flagged`: votes and noise by the rules hardly ever give
+    such counts, so somebody may have cast more than a vote.
     `lead_by_noise`: how often noise alone gives a lead as large as that of the largest count
     over the second, if the two classes had equally many votes; 1 says nothing, and small means
     that noise hardly explains the lead. If another class had more votes than the one that

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +76,15 @@ def commands_of(local: LocalFederation) -> dict[str, list[str]]:
     return commands
 
 
-def start_all(local: LocalFederation) -> list[Started]:
-    """Start every process that is not running, and write down which they are."""
+def start_all(
+    local: LocalFederation, commands: Mapping[str, Sequence[str]] | None = None
+) -> list[Started]:
+    """Start every process that is not running, and write down which they are.
+
+    Without other commands, those of `commands_of`: a process for each party.
+    """
     running = {each.name: each for each in read_processes(local.folder) if each.is_running}
-    for name, command in commands_of(local).items():
+    for name, command in (commands or commands_of(local)).items():
         if name not in running:
             running[name] = start_process(local.folder, name, command)
     processes = list(running.values())

@@ -60,9 +60,21 @@ def log_to_stderr(level: str, *, as_json: bool = False) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker.py says it in our words
+    logging.getLogger("nats").setLevel(logging.CRITICAL)  # broker/connection.py says it better
+    # A line for each call to a model, with words that its server chose.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    quiet_asyncio()
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logger = logging.getLogger(name)
         logger.handlers[:] = []
         logger.propagate = True
         logger.setLevel(logging.WARNING)
+
+
+def quiet_asyncio() -> None:
+    """Leave out what asyncio says at each end of each TLS connection, which needs nobody."""
+    logging.getLogger("asyncio").addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return "eof_received" not in record.getMessage()

@@ -66,10 +66,21 @@ class Labelled:
 
 
 class GatewayConnection:
-    """The gateway of an aggregator, for one querier. Use it in a ``with`` block."""
+    """The gateway of an aggregator, for one querier. Use it in a ``with`` block.
 
-    def __init__(self, address: str, token: str, *, patience_seconds: float = 60) -> None:
+    `on_wait` is told, once in each call, why it takes longer.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        token: str,
+        *,
+        patience_seconds: float = 60,
+        on_wait: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._patience_seconds = patience_seconds
+        self._on_wait = on_wait
         _require_address(address)
         if not _TOKEN.fullmatch(token):  # httpx would repeat it in its refusal
             raise InputError(
@@ -194,6 +205,7 @@ class GatewayConnection:
     ) -> httpx.Response:
         """Call again while the gateway is out of reach or busy, for as long as patience lasts."""
         until = time.monotonic() + self._patience_seconds
+        has_said_why = False
         while True:
             hint = None
             try:
@@ -219,6 +231,9 @@ class GatewayConnection:
                     f"the gateway {self._client.base_url} cannot be used: {problem}",
                     hint=hint or "check its address, or run this again later",
                 )
+            if not has_said_why:
+                has_said_why = True
+                self._on_wait(f"{problem}; trying again for {self._patience_seconds:.0f} s")
             time.sleep(_RETRY_SECONDS)
 
 

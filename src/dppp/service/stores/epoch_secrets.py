@@ -4,7 +4,8 @@ What was put is on disk before `put_once` returns. What was forgotten is overwri
 and its journal is cut to nothing: whoever takes the file later opens nothing of the past. What a
 disk keeps of blocks that no file has any more, and what a backup copied before, is not in our
 hands. A file that was lost is made again: then the teacher is missing until the next epoch, and
-nothing is told. Used by `dppp teacher run`.
+nothing is told. Used by `dppp teacher run`, and by `dppp teacher forget` when a teacher stops for
+good: what no process looks after is not forgotten by itself.
 """
 
 import sqlite3
@@ -38,21 +39,25 @@ _SCHEMA = (
 )
 
 
+_DAMAGED = "If it is damaged, remove it: this teacher then takes no part until the next epoch"
+
+
 class SqliteEpochSecrets:
     """EpochSecrets that any number of threads and processes may share."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
         self._require_private()
         self._file = SqliteFile(
             path,
-            mode="rwc",
+            mode="ro" if is_read_only else "rwc",
             require=self._require_ours,
             translate=self._translate,
             forgets=True,
         )
         try:
-            self._make_table()
+            if not is_read_only:
+                self._make_table()
         except BaseException:
             self._file.close()
             raise
@@ -79,6 +84,18 @@ class SqliteEpochSecrets:
             connection.execute(
                 "DELETE FROM epoch_secret WHERE task_id = ? AND epoch < ?", (task_id, epoch)
             )
+
+    def check(self) -> None:
+        """Refuse a file that has decayed."""
+        with self._file.transaction() as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise EpochSecretsUnavailable(f"{self._path} is damaged: {found}", hint=_DAMAGED)
+
+    def forget_all(self) -> int:
+        """Delete every secret there is; how many there were."""
+        with self._file.transaction() as connection:
+            return connection.execute("DELETE FROM epoch_secret").rowcount
 
     def close(self) -> None:
         """Let go of the file."""
@@ -108,7 +125,7 @@ class SqliteEpochSecrets:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return InputError(
                 f"{self._path} does not hold the secrets of epochs ({error})",
-                hint="correct the path",
+                hint=f"correct the path. {_DAMAGED}",
             )
         return EpochSecretsUnavailable(
             f"cannot use the secrets of the epochs in {self._path}, so nothing was sent: {error}",
@@ -125,6 +142,15 @@ def open_epoch_secrets(path: Path) -> Iterator[SqliteEpochSecrets]:
     secrets = SqliteEpochSecrets(path)
     try:
         yield secrets
+    finally:
+        secrets.close()
+
+
+def check_epoch_secrets(path: Path) -> None:
+    """Refuse a file that a teacher could not use, and change nothing. For `dppp doctor`."""
+    secrets = SqliteEpochSecrets(path, is_read_only=True)
+    try:
+        secrets.check()
     finally:
         secrets.close()
 

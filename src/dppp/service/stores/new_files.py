@@ -54,12 +54,12 @@ def write_new_files(folder: Path, files: Sequence[NewFile]) -> None:
         raise
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, *, hint: str = "check the path") -> bytes:
     """The bytes of a file, or one clear line."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
+        raise InputError(f"cannot read {path}: {error.strerror}", hint=hint) from error
 
 
 def sync_folder(folder: Path) -> None:

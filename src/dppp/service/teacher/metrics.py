@@ -28,6 +28,9 @@ SUSPICIOUS = frozenset(
 )
 """Rules that an honest aggregator on a broker that nobody else uses does not break."""
 
+OF_THE_LEDGER = frozenset({"LedgerDamaged", "LedgerRolledBack", "LedgerUnavailable"})
+"""Refusals that need the teacher's operator at once."""
+
 
 class TeacherMetrics:
     """Counters of one teacher process, in a registry of their own."""
@@ -49,6 +52,13 @@ class TeacherMetrics:
             registry=self.registry,
         )
         start_at_zero(self._suspicious, sorted(SUSPICIOUS))
+        self._of_the_ledger = Counter(
+            "dppp_ledger_refusals",
+            "Messages refused since the ledger could not be used",
+            ["rule"],
+            registry=self.registry,
+        )
+        start_at_zero(self._of_the_ledger, sorted(OF_THE_LEDGER))
         self.dropped = Counter(
             "dppp_messages_dropped", "Messages that could not be read", registry=self.registry
         )
@@ -75,3 +85,5 @@ class TeacherMetrics:
         self._refusals.labels(kind, rule).inc()
         if rule in SUSPICIOUS:
             self._suspicious.labels(rule).inc()
+        if rule in OF_THE_LEDGER:
+            self._of_the_ledger.labels(rule).inc()

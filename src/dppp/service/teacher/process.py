@@ -1,10 +1,14 @@
-"""`dppp teacher run`: a teacher's process, from its configuration to a graceful stop."""
+"""`dppp teacher run`: a teacher's process, from its configuration to a graceful stop.
+
+Used by the command, by benchmarks with many teachers, and by examples/flower.
+"""
 
 import asyncio
 import logging
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from dppp.errors import FederationError
 from dppp.paillier.blinding import BlindingTable
@@ -12,7 +16,6 @@ from dppp.paillier.blinding_pool import BlindingPool
 from dppp.protocol.cryptosystem import TeacherKeys
 from dppp.protocol.signing import signer_of
 from dppp.protocol.teacher import Teacher
-from dppp.protocol.votes import Predict
 from dppp.protocol.with_masks.teacher import MaskKeys
 from dppp.protocol.with_paillier.teacher import PaillierKeys
 from dppp.service.broker.connection import Broker, BrokerAccess, Subjects
@@ -33,47 +36,60 @@ log = logging.getLogger("dppp.teacher")
 _READY_BLINDINGS = 64
 
 
-def run_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> None:
-    """Run until SIGTERM or SIGINT; what is in work then is finished and stored."""
-    home = Home(folder=config.home)
-    federation = read_federation(config.federation, read_hash(config.federation_hash))
-    index = federation.index_of(home.request().name)
-    metrics = TeacherMetrics(KINDS, federation.task.queries)
-    watch = ModelWatch(metrics.model_failures.inc)
-    models = load_models(config, federation.task, index, watch=watch, allow_pickle=allow_pickle)
-    with _teacher(config, home, federation, models, watch) as teacher:
-        asyncio.run(_serve(config, federation, teacher, metrics, watch))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyTeacher:
+    """A teacher with its ledger, keys and models open, and what its operator can watch of it."""
+
+    config: TeacherConfig
+    federation: FederationFile
+    teacher: Teacher
+    metrics: TeacherMetrics
+    models: ModelWatch
+
+
+def run_teachers(configs: Sequence[TeacherConfig], *, allow_pickle: bool = False) -> None:
+    """Run until SIGTERM or SIGINT; what is in work then is finished and stored.
+
+    An organisation runs one teacher. A benchmark runs several in one process, which saves memory:
+    each has its own keys, ledger and connection all the same.
+    """
+    with ExitStack() as stack:
+        opened = (open_teacher(each, allow_pickle=allow_pickle) for each in configs)
+        asyncio.run(_serve_all([stack.enter_context(each) for each in opened]))
 
 
 @contextmanager
-def _teacher(
-    config: TeacherConfig,
-    home: Home,
-    federation: FederationFile,
-    models: Sequence[Predict],
-    watch: ModelWatch,
-) -> Iterator[Teacher]:
+def open_teacher(config: TeacherConfig, *, allow_pickle: bool = False) -> Iterator[ReadyTeacher]:
+    """The teacher of a configuration, ready to answer: from its home, model, ledger and secrets."""
+    home = Home(folder=config.home)
     name = home.request().name
-    index = federation.index_of(name)
+    federation = read_federation(config.federation, read_hash(config.federation_hash))
+    task, index = federation.task, federation.index_of(name)
+    metrics = TeacherMetrics(KINDS, task.queries)
+    watch = ModelWatch(metrics.model_failures.inc)
+    models = load_models(config, task, index, watch=watch, allow_pickle=allow_pickle)
     with (
         open_ledger(config.ledger.location, teacher=name, head_path=config.ledger.head) as ledger,
         _keys(config, home, federation) as keys,
     ):
-        accepted = [task.task_id for data in ledger.summary().data for task in data.tasks]
-        if federation.task.task_id not in accepted:
+        accepted = [each.task_id for data in ledger.summary().data for each in data.tasks]
+        if task.task_id not in accepted:
             raise FederationError(
                 "the ledger has not accepted this task",
                 hint="look at its terms with `dppp federation`, then run `dppp teacher accept`",
             )
-        yield Teacher(
+        teacher = Teacher(
             index=index,
-            task=federation.task,
+            task=task,
             keys=keys,
             signer=signer_of(home.signing_key()),
             row_key=home.sealing_key(),
             ledger=ledger,
             predict=models,
             note=watch.note,
+        )
+        yield ReadyTeacher(
+            config=config, federation=federation, teacher=teacher, metrics=metrics, models=watch
         )
 
 
@@ -89,13 +105,13 @@ def _keys(config: TeacherConfig, home: Home, federation: FederationFile) -> Iter
         yield PaillierKeys(public=federation.public, key_share=share, draw_blinding=pool.take)
 
 
-async def _serve(
-    config: TeacherConfig,
-    federation: FederationFile,
-    teacher: Teacher,
-    metrics: TeacherMetrics,
-    models: ModelWatch,
-) -> None:
+async def _serve_all(ready: Sequence[ReadyTeacher]) -> None:
+    stop = stop_event()
+    await asyncio.gather(*(_serve(each, stop) for each in ready))
+
+
+async def _serve(ready: ReadyTeacher, stop: asyncio.Event) -> None:
+    config, teacher, metrics = ready.config, ready.teacher, ready.metrics
     home = Home(folder=config.home)
     access = BrokerAccess(
         servers=tuple(config.broker.servers),
@@ -109,12 +125,11 @@ async def _serve(
     station = TeacherStation(
         teacher=teacher,
         broker=Broker(access),
-        subjects=Subjects(federation.subject_prefix),
+        subjects=Subjects(ready.federation.subject_prefix),
         metrics=metrics,
     )
-    checks = {"teacher": lambda: station.is_healthy, "model": lambda: models.is_well}
+    checks = {"teacher": lambda: station.is_healthy, "model": lambda: ready.models.is_well}
     monitor = make_monitor(metrics.registry, checks)
-    stop = stop_event()
     async with Monitor(monitor, config.monitoring.listen):
         watching = asyncio.create_task(watch.run())
         running = asyncio.create_task(_run_until(station, stop))

@@ -2,8 +2,10 @@
 
 import html
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from tests.small_federation import kept_certificate
 
 from dppp.federation import create_federation
 from dppp.privacy.accounting import Spending, account
+from dppp.protocol.question import Question
 from dppp.protocol.task import Task
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card, make_card, short_lines
 from dppp.service.ceremony.card.page import escape_markdown, to_html, to_markdown
@@ -155,6 +158,68 @@ def test_what_is_spent_follows_from_the_queries_that_were_answered(task: Task) -
     assert "nothing yet" in dict(make_card(task, charged=0).section("Price").lines)["Spent"]
 
 
+def task_of(question: Question, names: Sequence[str], **noise: int) -> Task:
+    certificate = kept_certificate(
+        "skellam", epsilon=8, delta=1e-5, teachers=4, queries=5, classes=len(names), **noise
+    )
+    return create_federation(
+        name="ward",
+        class_names=names,
+        features=["weight"],
+        certificate=certificate,
+        models=[lambda rows: [None] * len(rows)] * 4,
+        question=question,
+    ).task
+
+
+def labels_task() -> Task:
+    return task_of(Question.of_labels(most_labels=2), list("abcdef"), max_labels=2)
+
+
+def number_task() -> Task:
+    return task_of(Question.of_number(low=0, high=30, levels=60), ["dose"], levels=60)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (
+            labels_task,
+            (
+                "exchange up to 2 labels for 2 others, so that 4 counts move by one each",
+                "distribution of the 4 counts that move",
+                "Rare labels lose most",
+                "at least 50% of the votes",
+            ),
+        ),
+        (
+            number_task,
+            (
+                "so that the one count moves by up to 60 steps",
+                "distribution of the one count that moves by up to 60 steps",
+                "votes from one end of the range to the other",
+                "pull answers inwards",
+                "divided by the number of votes",
+            ),
+        ),
+    ],
+)
+def test_a_card_of_another_question_says_what_moves_there(
+    make: Callable[[], Task], said: tuple[str, ...]
+) -> None:
+    text = to_registry_yaml(make_card(make()))
+    assert [each for each in said if each not in text] == []
+    assert "from one class to another" not in text
+    assert "Rare classes" not in text
+
+
+@pytest.mark.parametrize("make", [labels_task, number_task])
+def test_what_is_spent_is_of_the_question_that_was_asked(make: Callable[[], Task]) -> None:
+    task = make()
+    spent = dict(make_card(task, charged=5).section("Price").lines)["Spent"]
+    assert float(spent.split()[2]) == pytest.approx(task.epsilon, rel=1e-2)
+
+
 def test_no_colluders_are_named_on_the_card() -> None:
     certificate = kept_certificate(
         "skellam", epsilon=8, delta=1e-5, teachers=4, colluders=0, queries=5, classes=2
@@ -173,6 +238,38 @@ def test_no_colluders_are_named_on_the_card() -> None:
 def test_the_short_form_has_price_unit_and_what_is_not_promised(task: Task) -> None:
     names = [name for name, _ in short_lines(make_card(task))]
     assert {"protects", "price", "against", "ballots", "not"} == set(names)
+
+
+def deployment_of(card: Card) -> dict[str, Any]:
+    entry = registry_entry(card)["deployment"]
+    assert isinstance(entry, dict)
+    return entry
+
+
+FIELDS = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region "
+    "data_product_sector publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
+    "privacy_parameters_details",
+    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
+    "release_type_details data_source_type data_source_type_details access_type "
+    "access_type_details",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition "
+    "post_processing justification utility additional_information",
+    "administrative": "evidence_sources status registry_authors tier",
+}
+"""Of the registry's own template of a record; its schema allows no others."""
+
+
+def test_the_registry_knows_every_field_of_an_entry(task: Task) -> None:
+    card = make_card(task)
+    assert list(registry_entry(card)) == ["url_slug", "deployment"]
+    for part, fields in deployment_of(card).items():
+        assert set(fields) <= set(FIELDS[part].split()), part
+    assert set(deployment_of(card)["implementation"]) == set(FIELDS["implementation"].split())
+    assert registry_entry(make_card(nasty_task("Grüße, <b>")))["url_slug"] == "gr-e-b"
+    assert registry_entry(make_card(nasty_task("日本")))["url_slug"] == "to-be-filled-in"
 
 
 def test_the_registry_entry_has_the_fields_of_the_registry(task: Task) -> None:

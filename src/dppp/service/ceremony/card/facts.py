@@ -4,21 +4,26 @@ Made from a task alone, or with a teacher's ledger, and with the federation file
 one. Names in a task come from others; whoever shows a card escapes every word of it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dppp import __version__
-from dppp.privacy.accounting import Spending, account
+from dppp.privacy.accounting import account
 from dppp.privacy.ledger.summary import DataSummary
 from dppp.protocol.task import Task
 from dppp.protocol.units import describe_unit
+from dppp.service.ceremony.card.of_question import (
+    bias_and_use,
+    losses_accounted,
+    moved_by_one_vote,
+    noise_in_a_count,
+)
 
 NOT_PROMISED = (
-    "Right labels: one dishonest teacher who stays within the noise can decide them.",
+    "Right answers: one dishonest teacher who stays within the noise can decide them.",
     "Secrecy of the rows that are asked about from the teachers, who must read them.",
     "Anything once more teachers collude than the promise counts on.",
-    "Anything about what the labels teach in general: that smoking is bad holds for you too.",
+    "Anything about what the answers teach in general: that smoking is bad holds for you too.",
     "Anything against timing: how long a teacher's model thinks is not covered.",
     "Anything if the cryptography is broken, now or later: a recorded ballot can be kept.",
     "Anything for data that is also used elsewhere and counted in another ledger.",
@@ -71,8 +76,7 @@ class Card:
 
     def text(self, title: str) -> str:
         """A section as one text, for a registry's field."""
-        lines = self.section(title).lines
-        return " ".join(f"{name}: {value}." if name else value for name, value in lines)
+        return " ".join(_sentence(*line) for line in self.section(title).lines)
 
 
 def make_card(
@@ -119,6 +123,12 @@ def short_lines(card: Card) -> list[tuple[str, str]]:
     ]
 
 
+def _sentence(name: str, value: str) -> str:
+    """A line as running text: its name, if it has one, and one full stop at the end."""
+    said = f"{name}{'' if name.endswith('?') else ':'} {value}" if name else value
+    return said if said.endswith((".", "?", "!", ")")) else f"{said}."
+
+
 def _listed(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(("", text) for text in texts)
 
@@ -136,7 +146,7 @@ def _protected(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "Neighbours",
             "two versions of one teacher's data that differ in one unit; the vote of one model "
-            "may then move from one class to another in every query",
+            f"may then {moved_by_one_vote(task)} in every query",
         ),
         ("Votes", f"{each} of each teacher, {sum(task.votes):,} in all; public"),
         ("Question", task.question.describe(task.class_names)),
@@ -154,16 +164,19 @@ def _adversary(task: Task, names: Names | None) -> tuple[tuple[str, str], ...]:
         else "aggregator, broker and querier, but NOT a teacher who sees the counts: it knows its "
         "own noise (C = 0)"
     )
+    dropouts = f"up to {trust.dropouts} teachers may vanish in any query, beside these"
+    if not trust.survives_withholding:
+        dropouts += "; colluders who stay silent as well can stop a batch"
     hosts = "" if names is None else f" at {', '.join(names.hosts)}"
     return (
         ("Adversary (C)", colluders),
-        ("Dropouts (D)", f"up to {trust.dropouts} teachers may vanish in any query, beside these"),
+        ("Dropouts (D)", dropouts),
         ("Noise counts on", f"{trust.honest_shares} honest shares in every count"),
         ("To open a list", f"{trust.threshold} teachers must have endorsed it"),
         ("Teachers", ", ".join(teacher.name for teacher in task.teachers)),
         ("Aggregator", "untrusted" if names is None else f"{names.aggregator}; untrusted"),
         ("Broker", "untrusted" if names is None else f"{names.broker}{hosts}; untrusted"),
-        ("Querier", "whoever has a token of the aggregator; sees noisy counts and labels"),
+        ("Querier", "whoever has a token of the aggregator; sees noisy counts and answers"),
     )
 
 
@@ -199,7 +212,7 @@ def _price(
 def _spent(task: Task, answered: int) -> str:
     if answered == 0:
         return "nothing yet: no query was answered"
-    epsilon = account([Spending(noise=task.noise, queries=answered)], task.delta)
+    epsilon = account([task.promise.spending(task.noise, answered)], task.delta)
     return f"ε = {epsilon:.4g} at δ = {task.delta:g}, by {answered:,} answered queries"
 
 
@@ -214,11 +227,11 @@ def _noise(task: Task) -> tuple[tuple[str, str], ...]:
         (
             "In a count",
             f"variance {noise.variance:.6g} of the honest shares alone, standard deviation "
-            f"{math.sqrt(noise.variance):.4g} votes",
+            f"{noise_in_a_count(task)}",
         ),
         (
             "Accounting",
-            "exact privacy loss distribution of the two counts that move, composed over all "
+            f"exact privacy loss distribution of {losses_accounted(task)}, composed over all "
             "queries, rounded up; adaptive queries allowed",
         ),
         (
@@ -266,9 +279,7 @@ def _nist(task: Task) -> tuple[tuple[str, str], ...]:
         ),
         (
             "How useful and how biased is the result?",
-            f"Noise is the same for every class and has mean 0; standard deviation "
-            f"{math.sqrt(task.noise.variance):.4g} beside {sum(task.votes):,} votes. Rare classes "
-            "lose most. Bias of the teachers' models stays.",
+            bias_and_use(task),
         ),
         (
             "Is the implementation safe from floating point?",

@@ -15,7 +15,9 @@ _STYLE = (
     "background:#fff}h1{font-size:1.4em}h2{font-size:1.05em;margin:1em 0 .2em}"
     "table{border-collapse:collapse;width:100%}td,th{border-top:1px solid #ccc;padding:2px 8px;"
     "text-align:left;vertical-align:top;overflow-wrap:anywhere}th{width:22%;font-weight:600}"
-    "ul{margin:.2em 0}@media print{body{font-size:10.5px;margin:0}}"
+    "ul{margin:.2em 0}@page{margin:10mm}@media print{body{font-size:8.5px;line-height:1.25;"
+    "max-width:none;margin:0;padding:0}h1{font-size:1.5em;margin:0}h2{margin:.6em 0 .1em}"
+    "td,th{padding:0 4px}}"
 )
 _TITLE = "Privacy card"
 

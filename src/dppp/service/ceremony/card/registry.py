@@ -6,13 +6,20 @@ which YAML reads as they are, so that no name can become a key, a tag or an anch
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from dppp import __version__
 from dppp.protocol.units import describe_unit
 from dppp.service.ceremony.card.facts import NOT_PROMISED, Card
+from dppp.service.ceremony.card.of_question import post_processing
 
 _TO_FILL_IN = "to be filled in by the curator"
+_TRUST = (
+    "Nobody is trusted with another's votes. The promise holds while at most {colluders} of "
+    "{teachers} teachers pool what they know with aggregator, broker and querier, and while the "
+    "assumptions of the cryptosystem hold, which stand under mechanisms."
+)
 
 
 def to_registry_yaml(card: Card) -> str:
@@ -23,6 +30,7 @@ def to_registry_yaml(card: Card) -> str:
 def registry_entry(card: Card) -> dict[str, object]:
     """The same as plain values."""
     return {
+        "url_slug": _slug(card.task.name),
         "deployment": {
             "basic": _basic(card),
             "dp_variant": {
@@ -30,7 +38,7 @@ def registry_entry(card: Card) -> dict[str, object]:
                 "data_domain": "Records that each teacher trained its models on: data id "
                 f"{card.task.data_id}. They never leave their teacher.",
                 "unprotected_quantities": "Numbers of teachers, of votes of each teacher and of "
-                "queries; who took part; the rows that are asked about. " + " ".join(NOT_PROMISED),
+                "queries; who took part; the rows that are asked about.",
             },
             "privacy_loss": {
                 "privacy_unit": card.task.unit,
@@ -41,11 +49,21 @@ def registry_entry(card: Card) -> dict[str, object]:
             },
             "deployment_model": {
                 "model_name": "Federated",
+                "model_name_details": "Each teacher adds its own share of the noise before its "
+                f"votes leave it; ballots are added up under {card.task.cryptosystem}.",
+                "trust_assumptions": _TRUST.format(
+                    colluders=card.task.colluders, teachers=len(card.task.teachers)
+                ),
                 "actors": card.text("Against whom"),
                 "release_type": "Many releases",
                 "release_type_details": f"At most {card.task.queries:,} queries, all within the "
                 "total; each teacher refuses more.",
+                "data_source_type": "Dynamic",
+                "data_source_type_details": "A teacher may train its models anew at any time; what "
+                "was spent stays spent.",
                 "access_type": "Interactive",
+                "access_type_details": "Queriers ask rows of their own until the queries of the "
+                "task are used up.",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "Each model is trained from its own "
@@ -55,18 +73,28 @@ def registry_entry(card: Card) -> dict[str, object]:
                 f"{card.text('Cryptography')}",
                 "composition": "Privacy loss distributions of all queries, composed exactly; "
                 "tasks on the same data add up in each teacher's ledger.",
-                "post_processing": "The class of the largest noisy count, or an abstention.",
+                "post_processing": post_processing(card.task),
                 "justification": card.text("Questions of NIST SP 800-226"),
+                "utility": _utility(card),
+                "additional_information": f"Task id {card.task.task_id.hex()}. Not promised: "
+                + " ".join(NOT_PROMISED),
             },
             "administrative": {
                 "status": "Draft",
                 "registry_authors": [_TO_FILL_IN],
                 "tier": 3,
-                "notes": f"Task id {card.task.task_id.hex()}. Not promised: "
-                + " ".join(NOT_PROMISED),
             },
-        }
+        },
     }
+
+
+def _slug(name: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "to-be-filled-in"
+
+
+def _utility(card: Card) -> str:
+    answers = dict(card.section("Questions of NIST SP 800-226").lines)
+    return answers["How useful and how biased is the result?"]
 
 
 def _basic(card: Card) -> dict[str, object]:

@@ -20,7 +20,7 @@ from dppp.service.process.config import (
     TorchModel,
 )
 from dppp.service.teacher.models.folder import load_folder, require_folder
-from dppp.service.teacher.models.http import load_http
+from dppp.service.teacher.models.http import as_class_numbers, load_http
 from dppp.service.teacher.models.loading import load_callable, load_onnx, load_skops, load_torch
 from dppp.service.teacher.models.pickled import load_pickle
 from dppp.service.teacher.models.posting import NoteFailure, log_failure
@@ -77,7 +77,11 @@ def load_model(
         case CallableModel():
             return as_answering(load_callable(model.import_name), names, question)
         case HttpModel():
-            return as_answering(load_http(model.url, model.timeout_seconds, note), names, question)
+            ask = load_http(
+                model.url, model.timeout_seconds, note, has_several=question.kind == "labels"
+            )
+            is_number = question.kind == "number"
+            return as_answering(ask, names, question) if is_number else as_class_numbers(ask, names)
         case PickleModel():
             return as_answering(load_pickle(model.path, allow_pickle=allow_pickle), names, question)
 

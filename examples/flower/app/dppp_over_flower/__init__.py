@@ -1,0 +1,1 @@
+"""Carries bytes between an aggregator and teachers over Flower; cannot read what is in them."""
