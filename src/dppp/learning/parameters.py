@@ -58,7 +58,7 @@ def _require_estimator(estimator: Any) -> None:
     missing = [name for name in ("fit", "predict", "get_params") if not hasattr(estimator, name)]
     if estimator is not None and missing:
         raise InputError(
-            f"estimator must be one of scikit-learn's manners; {estimator!r} has no "
+            f"estimator must behave as those of scikit-learn do; {estimator!r} has no "
             f"{' and no '.join(missing)}",
             hint="leave it out, or give for example LogisticRegression() or Ridge()",
         )
