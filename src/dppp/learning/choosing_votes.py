@@ -68,7 +68,7 @@ def choose_votes(
         return VotesChosen(per_teacher=(1,) * teachers, reason=reason)
     if votes != "auto":
         given = require_votes(votes)
-        if 0 < max(records) < given:  # 0 of all: they did not say how many they have
+        if all(records) and given > max(records):  # 0: who joined did not say how many
             raise InputError(
                 f"{given:,} votes of a teacher are more than the records of any, at most "
                 f"{max(records):,}",
