@@ -299,7 +299,7 @@ def test_a_row_twice_in_a_table_is_signed_by_the_receipt_of_the_first(
 def test_a_refusal_does_not_make_an_unfinished_query_begin_anew(
     served: Served, table: Path
 ) -> None:
-    asked = command(served, table, "--batch-size", "4")
+    asked = command(served, table, "--batch-size", "4", "--insist")  # as above
     served[1].channel.silent |= {1, 2, 3, 4, 5}
     process = subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "dppp", *asked.split()], stderr=subprocess.DEVNULL

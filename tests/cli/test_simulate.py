@@ -96,7 +96,7 @@ def test_much_budget_gives_nearly_the_votes_in_the_clear(table: Path) -> None:
         ("kind,a\n" + "".join(f"{n / 8},1\n" for n in range(90)), "an amount"),
         ("kind,a\n" + "".join(f"{n},1\n" for n in range(900)), "an amount"),
         ("kind,a\n" + "".join(f"{n:x}z,1\n" for n in range(90)), "too many for classes"),
-        ("0,tcp,0,kind\n1,udp,2,x\n", "add a line of names at the top"),
+        ("0,tcp,0,kind\n1,udp,2,x\n", "put a line of names above it"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_one_line(text: str, reason: str, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Numbers, a category, words, dates and a bool; in each of them something is missing."""
     path = tmp_path_factory.mktemp("mixed") / "mixed.csv"
     source = random.Random(7)  # noqa: S311 - a made-up table
-    lines = ["age,ward,note,admitted,smokes,number,outcome"]
+    lines = ["age,ward,note,admitted,smokes,number,clinic,,outcome"]
     for number in range(600):
         age, ward = source.randint(18, 80), source.choice(["north", "south", "east"])
         note = source.choice(["stable, no complaints", "chest pain at night", "cough since monday"])
@@ -131,7 +131,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cells = [age, ward, f'"{note}"', f"2024-0{source.randint(1, 9)}-11", source.random() < 0.4]
         shown = ["" if source.random() < 0.07 else str(cell) for cell in cells]
         label = "" if number in (3, 10) else "ill" if is_ill else "well"
-        lines.append(",".join([*shown, str(number), label]))
+        lines.append(",".join([*shown, str(number), "A", str(number), label]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -147,6 +147,9 @@ def test_a_table_of_mixed_columns_with_missing_cells_is_learned_from(
     assert found["accuracy_plurality"] > found["accuracy_majority"] + 0.1
     assert any("2 records have no label (the first in line 5)" in note for note in found["notes"])
     assert any("'number' looks like an identifier" in note for note in found["notes"])
+    assert "a column without a name is left out" in found["notes"]
+    same = "the column 'clinic' holds the same in every record: nothing to learn from"
+    assert same in found["notes"]
     with out.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["ward"] for row in rows} <= {"north", "south", "east", ""}
@@ -156,7 +159,7 @@ def test_a_table_of_mixed_columns_with_missing_cells_is_learned_from(
 def test_columns_are_left_out_or_chosen_by_name(mixed: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     command = f"simulate --data {mixed} --label outcome --no-cryptography --queries 5 --out {out}"
-    found = json_of(f"{command} --drop number,admitted")
+    found = json_of(f"{command} --drop number,admitted,clinic")
     assert not any("identifier" in note for note in found["notes"])
     assert out.read_text(encoding="utf-8").splitlines()[0] == (
         "record,private_label,age,ward,note,smokes"

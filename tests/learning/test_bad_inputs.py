@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import dppp
-from dppp import PrivateVotingClassifier, StudentClassifier
+from dppp import PrivateVotingClassifier, PrivateVotingRegressor, StudentClassifier
 from dppp.errors import DpppError, InputError, PeerFault, Refusal
 from dppp.learning.label_spreading import Spreading
 from dppp.learning.models import VoteTable, as_predict
@@ -20,10 +23,32 @@ ROWS = np.random.RandomState(0).normal(size=(60, 3))
 LABELS = np.where(ROWS[:, 0] > 0, "a", "b")
 
 
-def fit(*, teachers: Any = None, persons: Any = None, labels: Any = LABELS, **given: Any) -> Any:
+FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"])
+
+
+def fit(
+    *,
+    rows: Any = ROWS,
+    teachers: Any = None,
+    persons: Any = None,
+    labels: Any = LABELS,
+    **given: Any,
+) -> Any:
     settings = {"n_teachers": 4, "queries": 5, "noise": "skellam", "cryptography": False, **given}
     settings = {"estimator": LogisticRegression(), "random_state": 0, **settings}
-    return PrivateVotingClassifier(**settings).fit(ROWS, labels, teachers=teachers, persons=persons)
+    return PrivateVotingClassifier(**settings).fit(rows, labels, teachers=teachers, persons=persons)
+
+
+def regress(numbers: Any) -> Any:
+    return PrivateVotingRegressor(low=0, high=1, n_teachers=4, queries=5).fit(ROWS, numbers)
+
+
+def ask_frame(**changed: Any) -> Any:
+    table = FRAME[["a"]].assign(
+        when=pd.date_range("2020-01-01", periods=60), whole=np.arange(60, dtype=np.uint8)
+    )
+    model = make_pipeline(make_column_transformer((StandardScaler(), ["a", "whole"])), SVC())
+    return fit(rows=table, estimator=model).predict(table[:2].assign(**changed))
 
 
 def calibrate(**given: Any) -> Any:
@@ -96,6 +121,7 @@ CALLS: list[tuple[str, Callable[[], Any], type[DpppError], str]] = [
     ("cryptosystem is unknown", lambda: fit(cryptosystem="rsa"), InputError, "cryptosystem"),
     ("cryptography is text", lambda: fit(cryptography="no"), InputError, "cryptography"),
     ("no votes", lambda: fit(votes=0), InputError, "votes"),
+    ("votes past records", lambda: fit(votes=10**6), InputError, "more than the records"),
     ("votes are text", lambda: fit(votes="many"), InputError, "votes"),
     ("votes of a teacher", lambda: fit(votes=3, unit="teacher"), InputError, "unit teacher"),
     ("unit is unknown", lambda: fit(unit="planet"), InputError, "unknown unit"),
@@ -122,7 +148,22 @@ CALLS: list[tuple[str, Callable[[], Any], type[DpppError], str]] = [
         InputError,
         "another teacher",
     ),
+    ("texts in an array", lambda: fit(rows=ROWS.astype(str) + "x"), InputError, "DataFrame"),
+    ("a list of texts", lambda: fit(rows=["red"] * 60), InputError, "DataFrame"),
+    ("a column", lambda: fit(rows=FRAME["a"].astype(str) + "x"), InputError, "DataFrame"),
+    ("no columns", lambda: fit(rows=FRAME[[]]), InputError, "no columns"),
+    ("a column twice", lambda: fit(rows=FRAME[["a", "b", "a"]]), InputError, "same name: 'a'"),
+    ("names of two levels", lambda: fit(rows=pd.concat({"x": FRAME}, axis=1)), InputError, "level"),
+    ("a column of lists", lambda: fit(rows=FRAME.assign(c=[[1]] * 60)), InputError, "'c' holds"),
+    ("infinity in a frame", lambda: fit(rows=FRAME / 0), InputError, "'a' holds infinity"),
+    ("no label", lambda: fit(rows=FRAME, labels=[None, *LABELS[1:]]), InputError, "without a lab"),
+    ("labels are amounts", lambda: fit(labels=ROWS[:, 0]), InputError, "continuous"),
+    ("numbers are texts", lambda: regress(LABELS), InputError, "y holds texts"),
     # asking
+    ("text for a number", lambda: ask_frame(a="x"), InputError, "'a' held numbers"),
+    ("text for a time", lambda: ask_frame(when="soon"), InputError, "'when' held times"),
+    ("infinity is asked", lambda: ask_frame(a=np.inf), InputError, "finite"),
+    ("a number is missing", lambda: ask_frame(whole=[None, 1]), InputError, "'whole' was never"),
     ("past the budget", lambda: spent_estimator().predict(ROWS), Refusal, "queries=5"),
     ("a score past it", lambda: spent_estimator().score(ROWS[9:], LABELS[9:]), Refusal, "queries"),
     ("y is too short", lambda: fit().score(ROWS, LABELS[:3]), InputError, "y must be one"),

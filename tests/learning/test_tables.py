@@ -121,6 +121,26 @@ def test_numbers_are_an_array_or_the_data_frame_that_was_given() -> None:
         assert {type(each) for each in Recorder.seen} == {kind}
 
 
+def test_the_default_model_is_the_same_for_numbers_in_an_array_and_in_a_data_frame() -> None:
+    rows = np.random.default_rng(1).normal(size=(200, 3))
+    labels = rows[:, 0] * rows[:, 1] > 0
+    of_array, of_frame = (
+        classifier().fit(given[40:], labels[40:]).predict_counts(given[:40])
+        for given in (rows, pd.DataFrame(rows))
+    )
+    assert np.array_equal(of_array, of_frame)
+
+
+def test_a_number_that_the_type_in_training_cannot_hold_is_not_made_another() -> None:
+    frame = pd.DataFrame({"visits": np.arange(100, dtype=np.uint8), "when": pd.Timestamp(0)})
+    made, columns = read_frame(frame, simple=False)
+    asked = pd.DataFrame({"visits": [300, -1, 2.5], "when": "1970-01-02"})
+    shown = columns.in_clear(columns.to_inputs(asked))
+    assert shown["visits"].tolist() == [300, -1, 2.5]
+    assert shown["when"].dtype == made["when"].dtype
+    assert columns.in_clear(columns.to_inputs(frame))["visits"].dtype == np.uint8
+
+
 def test_columns_by_name_work_where_all_of_them_are_numbers() -> None:
     rows = pd.DataFrame({"u": np.linspace(-1, 1, 100), "v": 1})
     chosen = make_pipeline(ColumnTransformer([("u", StandardScaler(), ["u"])]), SVC())

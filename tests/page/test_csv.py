@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from playwright.sync_api import Error, Page
 
 from dppp.cli.query import join_labels
+from dppp.learning.cells import number_in
 
 SPLIT = """async (text) => {
   const { splitCsv } = await import("/page/csv.js");
@@ -52,6 +53,22 @@ def test_labels_are_written_as_python_reads_them(digits_page: Page, values: list
     written = digits_page.evaluate(COLUMN, values)
     read = list(csv.reader(io.StringIO(written, newline="")))
     assert read == [["label"], *([value] for value in values)]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "|"])
+def test_numbers_are_read_as_dppp_query_reads_them(digits_page: Page, mark: str) -> None:
+    written = [
+        *("1,5", "-1,5e2", "1,234.5", "1.234,5", "1.234.567", "1.234", "1,234", "1 234,5"),
+        *("1\u202f234.5", "1'234", "12.5%", "12 %", "+.5", "5.", "1,23,4", "0x10", "1_0", "12 34"),
+    ]
+    for cell in written:
+        wanted = number_in(cell, has_decimal_commas=mark != ",")
+        file = f'a{mark}b\n"{cell}"{mark}x\n'
+        if wanted is None:
+            with pytest.raises(Error, match="is not a number"):
+                digits_page.evaluate(READ, [file, ["a"]])
+        else:
+            assert digits_page.evaluate(READ, [file, ["a"]])["rows"] == [[wanted]], cell
 
 
 def test_columns_are_found_by_name_and_others_are_not_sent(digits_page: Page) -> None:

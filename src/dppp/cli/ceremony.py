@@ -463,7 +463,7 @@ def _about_ledger(done: "SetUp") -> list[str]:
 def _features(names: list[str] | None, path: Path | None) -> "tuple[str | Feature, ...]":
     if bool(names) == (path is not None):
         raise InputError(
-            "the features are not named, or twice",
+            "the features are named twice" if names else "the features are not named",
             hint="name them by --feature, repeated, or by --features-from FILE",
         )
     if path is None:
@@ -473,4 +473,5 @@ def _features(names: list[str] | None, path: Path | None) -> "tuple[str | Featur
     from dppp.service.ceremony.terms import feature_of  # noqa: PLC0415
 
     table = read_table(path)
-    return tuple(feature_of(each.column) for each in understand(table, table.columns))
+    found = understand(table, [name for name in table.columns if name])
+    return tuple(feature_of(each.column) for each in found)

@@ -214,7 +214,8 @@ def _read_votes(path: Path, classes: int | None) -> tuple[list[list[str]], list[
     if "" in table.columns:
         raise InputError(
             f"the first line of {path} must name every column: a name for each teacher, and "
-            f"{LABEL} for the truth if it is known"
+            f"{LABEL} for the truth if it is known",
+            hint="write the names into the first line, and take an index column out",
         )
     require_votes(table.columns, table.rows)
     if classes is None:

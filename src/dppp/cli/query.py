@@ -371,7 +371,9 @@ def _write_labels(
                 writer.writerow([number, *found, *each.counts, *told, *words])
         unfinished.replace(path)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        raise InputError(
+            f"cannot write {path}: {error.strerror}", hint="choose another place"
+        ) from error
 
 
 _ANSWER_COLUMNS = {

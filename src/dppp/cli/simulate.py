@@ -56,8 +56,8 @@ def simulate(
     data: Annotated[
         Path,
         typer.Option(
-            help="A table with a header: CSV (comma, semicolon or tab), packed by gzip or not, or "
-            "Parquet. Numbers, texts, dates, cells without a value."
+            help="A table with a header: CSV (comma, semicolon, tab or bar), packed by gzip or "
+            "not, or Parquet. Numbers, texts, dates, cells without a value."
         ),
     ],
     label: Annotated[

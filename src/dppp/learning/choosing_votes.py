@@ -68,6 +68,12 @@ def choose_votes(
         return VotesChosen(per_teacher=(1,) * teachers, reason=reason)
     if votes != "auto":
         given = require_votes(votes)
+        if given > max(records):
+            raise InputError(
+                f"{given:,} votes of a teacher are more than the records of any, at most "
+                f"{max(records):,}",
+                hint="a model needs records: give fewer votes, or auto",
+            )
         return VotesChosen(
             per_teacher=(given,) * teachers, reason=f"{_count(given)} per teacher, as was asked"
         )

@@ -24,6 +24,8 @@ _MOST_NUMBERS = 20
 """Different labels that are numbers with a fraction: more of them are an amount, not classes."""
 _MOST_WHOLE_NUMBERS = 100
 _MOST_CLASSES = 1_000
+_MOST_SHOWN = 8
+"""Names of columns in one note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +70,10 @@ def read_records(
     label_names = (label,) if isinstance(label, str) else tuple(label)
     table = read_table(path)
     if not table.rows:
-        raise InputError(f"{path} has no records below its header")
+        raise InputError(
+            f"{path} has no records below its header",
+            hint="give a table: a line with the names of the columns, then a line per record",
+        )
     others = [name for name in (*label_names, person, identifier) if name is not None]
     _require_columns(table, [*others, *drop, *only], label_names)
     notes: list[str] = []
@@ -97,14 +102,22 @@ def read_records(
         for name in only or table.columns
         if name not in others and name not in drop and name != ""
     ]
+    if not only and (unnamed := table.columns.count("")):
+        notes.append(
+            "a column without a name is left out"
+            if unnamed == 1
+            else f"{unnamed:,} columns without a name are left out"
+        )
     found = understand(table, names)
     kept = [each for each in found if any(cell is not None for cell in each.cells)]
     if not kept:
         raise InputError(
-            f"{path} has no column besides {', '.join(map(repr, label_names))}; there is "
-            "nothing to learn from"
+            f"{path} has nothing to learn from: no column besides "
+            f"{', '.join(map(repr, others))} is taken and holds a value",
+            hint="give a table with columns of features, or leave --drop and --columns out",
         )
     notes += [each.note + _left_out(each, kept) for each in found if each.note is not None]
+    notes += _of_one_value(kept)
     found_columns = tuple(each.column for each in kept)
     cells = [each.cells for each in kept]
     return make(columns=found_columns, cells=cells, notes=notes)
@@ -180,6 +193,16 @@ def _left_out(each: ReadColumn, kept: Sequence[ReadColumn]) -> str:
     return "" if each in kept else " and is left out"
 
 
+def _of_one_value(kept: Sequence[ReadColumn]) -> list[str]:
+    names = [each.column.name for each in kept if len(set(each.cells)) == 1]
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:_MOST_SHOWN]))
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    hold = "the column {} holds" if len(names) == 1 else "the columns {} hold"
+    return [f"{hold.format(shown + more)} the same in every record: nothing to learn from"]
+
+
 def _require_columns(table: CsvTable, names: Sequence[str], labels: Sequence[str]) -> None:
     absent = list(dict.fromkeys(name for name in names if name not in table.columns))
     if absent:
@@ -190,7 +213,10 @@ def _require_columns(table: CsvTable, names: Sequence[str], labels: Sequence[str
         )
     for label in labels:
         if names.count(label) > 1:
-            raise InputError(f"the column {label!r} is the label, so it is not among the others")
+            raise InputError(
+                f"the column {label!r} is the label, so it is not among the others",
+                hint="name it once, by --label",
+            )
 
 
 def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
@@ -201,7 +227,10 @@ def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
         return table, []
     first = table.line_numbers[has_label.index(False)]
     if left_out == len(has_label):
-        raise InputError(f"no record of {table.path} has a label in column {label!r}")
+        raise InputError(
+            f"no record of {table.path} has a label in column {label!r}",
+            hint="name another column, or fill this one in",
+        )
     places = [place for place, is_there in enumerate(has_label) if is_there]
     kept = CsvTable(
         path=table.path,
@@ -211,13 +240,17 @@ def _with_labels(table: CsvTable, label: str) -> tuple[CsvTable, list[str]]:
         has_decimal_commas=table.has_decimal_commas,
     )
     records = "record has" if left_out == 1 else "records have"
-    return kept, [f"{left_out:,} {records} no label (the first in line {first}) and left out"]
+    are = "is" if left_out == 1 else "are"
+    return kept, [f"{left_out:,} {records} no label (the first in line {first}) and {are} left out"]
 
 
 def _require_classes(labels: Sequence[str], column: str, *, has_decimal_commas: bool) -> None:
     classes = set(labels)
     if len(classes) < 2:
-        raise InputError(f"the column {column!r} holds fewer than two classes; nothing to vote on")
+        raise InputError(
+            f"the column {column!r} holds fewer than two classes; nothing to vote on",
+            hint="name another column, or give records of both",
+        )
     numbers = [number_in(text, has_decimal_commas=has_decimal_commas) for text in classes]
     whole = [number is not None and number.is_integer() for number in numbers]
     most = _MOST_WHOLE_NUMBERS if all(whole) else _MOST_NUMBERS

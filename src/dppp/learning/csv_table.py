@@ -1,22 +1,28 @@
 """A table from a file: the one reader for records, votes, queries and lists of features.
 
-Taken are CSV files with commas, semicolons or tabs, the same packed by gzip, and Parquet. The first
-line names the columns. Cells are texts here; what they mean is said in cells.py. A mistake is told
-by line and column, so that it can be found.
+Taken are CSV files with commas, semicolons, tabs or bars, the same packed by gzip, and Parquet. The
+first line names the columns; Excel's `sep=;` above it is passed over. Cells are texts here; what
+they mean is said in cells.py. A mistake is told by line and column, so that it can be found.
 """
 
 import csv
 import gzip
 import io
+import re
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from dppp.errors import InputError, MissingExtraError
 
-_DELIMITERS = ",;\t"
-_MOST_BYTES = 4 * 2**30
-"""Of a file when it is unpacked."""
+_DELIMITERS = ",;\t|"
+_NAMED_DELIMITER = re.compile(rf"sep=([{_DELIMITERS}])\r?\n")
+"""The line that tells Excel what divides the cells."""
+_INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name."""
+_MOST_BYTES = 2**30
+"""Of a file, packed and unpacked; no more is read, whatever the file is."""
 
 _OTHER_FORMATS = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
@@ -31,7 +37,11 @@ _OTHER_FORMATS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvTable:
-    """Columns that are named, each once, and rows that have a cell for every column."""
+    """Columns that are named, each once, and rows that have a cell for every column.
+
+    A column without a name (an index that pandas wrote, a comma at the end of each line) is one
+    that nobody can ask for.
+    """
 
     path: Path
     columns: tuple[str, ...]
@@ -42,18 +52,22 @@ class CsvTable:
     """Whether 1,5 is a number: the cells are not divided by commas."""
 
     def __post_init__(self) -> None:
-        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        twice = [name for name, count in Counter(self.columns).items() if name and count > 1]
         if twice:
+            names = ", ".join(map(repr, twice[:8])) + (", …" if len(twice) > 8 else "")
             raise InputError(
-                f"the first line of {self.path} names the column {twice[0]!r} twice; it must name "
-                "every column, each once",
-                hint="add a line of names at the top, if the file has none",
+                f"the first line of {self.path} names {names} twice; it must "
+                "name every column, each once",
+                hint="rename one of each pair; if the first line is a record, put a line of names "
+                "above it",
             )
         for number, row in zip(self.line_numbers, self.rows, strict=True):
             if len(row) != len(self.columns):
                 raise InputError(
                     f"line {number} of {self.path} has {len(row)} values, expected "
-                    f"{len(self.columns)}"
+                    f"{len(self.columns)}, as many as names in the first line",
+                    hint="look for a delimiter in a text without double quotes, a line of totals, "
+                    "or lines above the names",
                 )
 
     def texts(self, column: str) -> list[str]:
@@ -65,7 +79,8 @@ class CsvTable:
         """Where a column is, from 0."""
         if column not in self.columns:
             raise InputError(
-                f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}"
+                f"{self.path} has no column {column!r}; it has {', '.join(self.columns)}",
+                hint="check the name, and that the first line names the columns",
             )
         return self.columns.index(column)
 
@@ -76,10 +91,13 @@ def read_table(path: Path) -> CsvTable:
     if data.startswith(b"PAR1"):
         return _read_parquet(path, data)
     text = _decode(path, data)
-    delimiter = _delimiter(text)
+    named = _NAMED_DELIMITER.match(text)
+    delimiter = named[1] if named else _delimiter(text)
     try:
         csv.field_size_limit(max(csv.field_size_limit(), len(text)))
         reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+        if named:
+            next(reader)
         lines = [(reader.line_num, tuple(line)) for line in reader if line]
     except csv.Error as error:
         raise InputError(
@@ -98,7 +116,8 @@ def read_table(path: Path) -> CsvTable:
 def _read(path: Path) -> bytes:
     """The bytes of a file, unpacked."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
         if data.startswith(b"\x1f\x8b"):
             with gzip.open(io.BytesIO(data)) as unpacked:
                 data = unpacked.read(_MOST_BYTES + 1)
@@ -112,7 +131,9 @@ def _read(path: Path) -> bytes:
             hint="check the path",
         ) from error
     if len(data) > _MOST_BYTES:
-        raise InputError(f"{path} holds more than {_MOST_BYTES:,} bytes", hint="take a part of it")
+        raise InputError(
+            f"{path} holds more than {_MOST_BYTES:,} bytes", hint="take fewer rows or columns of it"
+        )
     return data
 
 
@@ -178,7 +199,7 @@ def _read_parquet(path: Path, data: bytes) -> CsvTable:
     columns = [[_text(value) for value in column.to_pylist()] for column in table.columns]
     return CsvTable(
         path=path,
-        columns=tuple(name.strip() for name in table.column_names),
+        columns=tuple(_INDEX.sub("", name.strip()) for name in table.column_names),
         rows=tuple(zip(*columns, strict=True)),
         line_numbers=tuple(range(1, table.num_rows + 1)),
     )

@@ -54,10 +54,9 @@ def default_model(rows: Any) -> Pipeline:
     """A fresh model for a table like this one; it looks at the types of its columns only."""
     if hasattr(rows, "select_dtypes"):
         numbers = rows.select_dtypes("number").columns
-        return mixed_model(
-            [name for name in rows.columns if name in numbers],
-            [name for name in rows.columns if name not in numbers],
-        )
+        texts = [name for name in rows.columns if name not in numbers]
+        if texts:
+            return mixed_model([name for name in rows.columns if name in numbers], texts)
     if issparse(rows):
         return make_pipeline(MaxAbsScaler(), SVC())
     return make_pipeline(_filled(), StandardScaler(), SVC())

@@ -155,8 +155,8 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         table, labels = read_training(
             self, X, y, simple=self.estimator is None, accept_sparse=takes_sparse(self)
         )
-        check_classification_targets(labels)
         _require_classifier(self)
+        _require_classes(labels)
         question = self._question_for(labels)
         self.classes_ = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(self.classes_) < 2:
@@ -266,7 +266,9 @@ class PrivateVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """
         check_is_fitted(self)
         if require_whole("k", k) > len(self.classes_):
-            raise InputError(f"k is {k}, and there are {len(self.classes_)} classes")
+            raise InputError(
+                f"k is {k}, and there are {len(self.classes_)} classes", hint="lower k"
+            )
         counts = self.predict_counts(X)
         places = [top_classes(of_row, k) for of_row in counts.tolist()]
         return np.asarray(self.classes_[np.array(places, dtype=np.int64).reshape(-1, k)])
@@ -358,6 +360,16 @@ def _require_classifier(private: Any) -> None:
             "numbers, not classes",
             hint="give a classifier, or take PrivateVotingRegressor",
         )
+
+
+def _require_classes(labels: NDArray[Any]) -> None:
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise RecordsError(
+            str(error).partition(". ")[0],
+            hint="make classes of it, or take PrivateVotingRegressor where y is an amount",
+        ) from error
 
 
 EXPECTED_FAILED_CHECKS = {

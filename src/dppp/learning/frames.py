@@ -40,7 +40,7 @@ def as_trained(rows: Any) -> Any:
 
 def is_frame(rows: Any) -> bool:
     """Whether this is a DataFrame, without importing pandas to find out."""
-    return hasattr(rows, "iloc") and hasattr(rows, "dtypes")
+    return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
 def import_pandas() -> Any:
@@ -178,9 +178,10 @@ class FrameFormat:
         problems = []
         for place, field in enumerate(self.fields):
             try:
-                cells.append(_cells_of(frame.iloc[:, place], field.kind))
+                cells.append(_cells_of(frame.iloc[:, place], field))
             except (TypeError, ValueError):
-                problems.append(f"{field.name!r} held numbers when the models were trained")
+                held = "numbers" if field.kind == NUMBER else "times"
+                problems.append(f"{field.name!r} held {held} when the models were trained")
                 continue
             if not field.may_be_missing and frame.iloc[:, place].isna().any():
                 problems.append(f"{field.name!r} was never missing when the models were trained")
@@ -330,16 +331,35 @@ def _can_be_missing(dtype: Any) -> bool:
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
 
 
-def _cells_of(series: Any, kind: str) -> list[Cell]:
-    if kind == NUMBER:
+def _cells_of(series: Any, field: FrameColumn) -> list[Cell]:
+    if field.kind == NUMBER:
         return list(series.astype(np.float64).tolist())
+    pandas = import_pandas()
+    if pandas.api.types.is_datetime64_any_dtype(field.dtype):
+        series = _times(pandas, series, field)
     pairs = zip(series.astype(object), series.isna(), strict=True)
     return [None if is_missing else _text(cell) for cell, is_missing in pairs]
 
 
+def _times(pandas: Any, series: Any, field: FrameColumn) -> Any:
+    """Times of the type that the models were trained on, from times or from texts of them."""
+    if pandas.api.types.is_datetime64_any_dtype(series.dtype):
+        return series
+    return pandas.to_datetime(series.astype(object), format="ISO8601").astype(field.dtype)
+
+
+def _numbers(pandas: Any, cells: Any, field: FrameColumn) -> Any:
+    """Numbers of the type that the models were trained on; floats where that cannot hold them."""
+    numbers = np.asarray(cells, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        made = numbers.astype(field.dtype)
+    is_exact = made.dtype.kind == "f" or np.array_equal(made, numbers)
+    return pandas.Series(made if is_exact else numbers)
+
+
 def _series(pandas: Any, cells: Any, field: FrameColumn) -> Any:
     if field.kind == NUMBER:
-        return pandas.Series(np.asarray(cells, dtype=np.float64)).astype(field.dtype)
+        return _numbers(pandas, cells, field)
     if isinstance(field.dtype, pandas.CategoricalDtype):
         values = {_text(value): value for value in field.dtype.categories}
         return pandas.Series(

@@ -39,10 +39,16 @@ class Spreading:
     def __post_init__(self) -> None:
         keep_whole(self, "neighbours", "steps")
         if not 0 < self.reach < 1:
-            raise InputError(f"reach must be between 0 and 1, both excluded, got {self.reach!r}")
+            raise InputError(
+                f"reach must be between 0 and 1, both excluded, got {self.reach!r}",
+                hint="for example 0.9",
+            )
         shares = self.class_shares
         if shares is not None and (min(shares, default=0) <= 0 or abs(sum(shares) - 1) > 1e-9):
-            raise InputError(f"class_shares must be positive and add up to 1, got {shares}")
+            raise InputError(
+                f"class_shares must be positive and add up to 1, got {shares}",
+                hint="give the share of each class, or leave it out",
+            )
 
     def require_classes(self, count: int) -> None:
         """Refuse shares of other classes; a student asks this before it spends anything."""

@@ -37,7 +37,10 @@ class LabelsHeldOut:
         teachers, rows, labels = self.votes.shape
         shapes = (self.cast.shape, self.truth.shape, self.usual.shape, self.alone.shape)
         if rows < 1 or shapes != ((teachers, rows), (rows, labels), (labels,), (teachers, rows)):
-            raise InputError("a verdict takes votes, labels and own models' answers of equal size")
+            raise InputError(
+                "a verdict takes votes, labels and own models' answers of equal size",
+                hint="give one row of votes, one label and one own answer per record",
+            )
 
     @property
     def measure(self) -> str:

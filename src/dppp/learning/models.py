@@ -97,15 +97,24 @@ def _numbers(answer: ModelFunction, classes: Sequence[object]) -> Predict:
 
 def _largest(scores: NDArray[Any], classes: int) -> list[int | None]:
     if scores.shape[1] != classes:
-        raise InputError(f"the model gives {scores.shape[1]} scores for {classes} classes")
+        raise InputError(
+            f"the model gives {scores.shape[1]} scores for {classes} classes",
+            hint="the model must be of the task's classes, in their order",
+        )
     if np.isnan(scores).any():
-        raise InputError("the model gives a score that is not a number")
+        raise InputError(
+            "the model gives a score that is not a number",
+            hint="look for a missing value in the records, or in the model",
+        )
     return [int(place) for place in scores.argmax(axis=1)]
 
 
 def _place(label: object, places: Mapping[object, int]) -> int | None:
     if label is not None and label not in places:
-        raise InputError(f"the model says {label!r}; the classes are {list(places)}")
+        raise InputError(
+            f"the model says {label!r}; the classes are {list(places)}",
+            hint="the model must answer with the task's classes",
+        )
     return None if label is None else places[label]
 
 

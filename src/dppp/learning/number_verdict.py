@@ -43,7 +43,10 @@ class NumbersHeldOut:
         teachers, rows, counts = self.votes.shape
         shapes = (counts, self.cast.shape, self.truth.shape, self.alone.shape)
         if rows < 1 or shapes != (1, (teachers, rows), (rows,), (teachers, rows)):
-            raise InputError("a verdict takes votes, labels and own models' answers of equal size")
+            raise InputError(
+                "a verdict takes votes, labels and own models' answers of equal size",
+                hint="give one row of votes, one label and one own answer per record",
+            )
 
     @property
     def measure(self) -> str:

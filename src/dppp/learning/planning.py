@@ -160,7 +160,8 @@ def _require_target(target: float, classes: int) -> None:
     if not 1 / classes < target <= 1:
         raise InputError(
             f"the target accuracy must be above 1/{classes}, which guessing reaches, and at most "
-            f"1, got {target!r}"
+            f"1, got {target!r}",
+            hint="for example 0.9",
         )
 
 

@@ -40,7 +40,8 @@ def as_answering(model: object, names: Sequence[object], question: Question = CH
             return [_named(each, places) for each in found]
         if table.shape[1] != len(names):
             raise InputError(
-                f"the model gives {table.shape[1]} labels, and the task has {len(names)}"
+                f"the model gives {table.shape[1]} labels, and the task has {len(names)}",
+                hint="the model must be of the task's labels, in their order",
             )
         scores = table if sureness is None else sureness(asked, len(names))
         return [_surest(row, of_row) for row, of_row in zip(table, scores, strict=True)]
@@ -59,7 +60,10 @@ def _named(answer: Any, places: dict[object, int]) -> list[int] | None:
         return None
     strange = [each for each in answer if each not in places]
     if strange:
-        raise InputError(f"the model says {strange[0]!r}; the labels are {list(places)}")
+        raise InputError(
+            f"the model says {strange[0]!r}; the labels are {list(places)}",
+            hint="the model must answer with the task's labels",
+        )
     return [places[each] for each in answer]
 
 
@@ -86,7 +90,10 @@ def _sureness_of(model: object) -> _Sureness | None:
             found = np.column_stack([_of_one(np.asarray(each)) for each in found])
         table = np.asarray(found, dtype=np.float64)
         if table.ndim != 2 or table.shape[1] != labels:
-            raise InputError("the model does not say of each label how sure it is")
+            raise InputError(
+                "the model does not say of each label how sure it is",
+                hint="give a model with predict_proba or decision_function",
+            )
         return table
 
     return sureness

@@ -74,5 +74,8 @@ def train_on_labels(model: Any, rows: Any, labels: NDArray[Any]) -> Any:
 def _indicator(said: Any) -> NDArray[np.int64]:
     table = said.toarray() if hasattr(said, "toarray") else np.asarray(said)
     if table.ndim != 2 or not np.isin(table, (0, 1)).all():
-        raise InputError("a model of labels answers with zeros and ones, a column for each label")
+        raise InputError(
+            "a model of labels answers with zeros and ones, a column for each label",
+            hint="give a classifier of several labels, such as OneVsRestClassifier",
+        )
     return np.asarray(table, dtype=np.int64)

@@ -4,17 +4,20 @@ Used by the estimator. A DataFrame stays one, with its names and types of column
 an array of numbers, or a sparse matrix where the models take one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import assert_all_finite, validate_data
 
+from dppp.errors import RecordsError
 from dppp.learning.frames import (
     Format,
     FrameFormat,
@@ -89,12 +92,21 @@ def read_training(
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     is_wide = len(shape) == 2 and shape[1] > 1
     is_matrix = is_wide and not is_numeric and type_of_target(y) == "multilabel-indicator"
+    _require_table(X)
+    if is_numeric and _is_of_texts(y):
+        raise RecordsError(
+            "y holds texts, and a regressor learns numbers",
+            hint="give y as numbers, or take PrivateVotingClassifier for classes",
+        )
     if is_frame(X):
         validate_data(estimator, X, skip_check_array=True)
         _require_rows(X)
         labels = _indicator(y) if is_matrix else column_or_1d(y, warn=True)
         if labels.dtype == object and import_pandas().isna(labels).any():
-            raise ValueError("Input y contains None or NaN: a record without a label")
+            raise RecordsError(
+                "Input y contains None or NaN: a record without a label",
+                hint="leave such records out: X[y.notna()], y[y.notna()]",
+            )
         assert_all_finite(labels, input_name="y")
         if is_numeric:
             labels = np.asarray(labels, dtype=np.float64)
@@ -120,6 +132,8 @@ def read_training(
 
 def read_rows(estimator: Any, X: Any, table: Table) -> Any:  # noqa: N803
     """Rows to ask about, as the protocol takes them."""
+    if is_frame(X) or not isinstance(table.format, FrameFormat):
+        _require_table(X)
     if isinstance(table.format, FrameFormat):
         validate_data(estimator, X, skip_check_array=True, reset=False)
         _require_rows(X)
@@ -133,6 +147,53 @@ def read_rows(estimator: Any, X: Any, table: Table) -> Any:  # noqa: N803
         reset=False,
     )
     return table.format.to_inputs(rows)
+
+
+def _require_table(X: Any) -> None:  # noqa: N803
+    """Refuse what is nearly a table, with what to do; the rest is scikit-learn's to refuse."""
+    if is_frame(X):
+        _require_names(list(X.columns), levels=getattr(X.columns, "nlevels", 1))
+    elif not issparse(X) and _is_of_texts(X):
+        raise RecordsError(
+            "X holds texts and is not a DataFrame: an array is of numbers",
+            hint="give a DataFrame, pandas.DataFrame(X), with a column for each feature; a "
+            "vectorizer of texts goes into a ColumnTransformer",
+        )
+
+
+def _require_names(names: list[Any], *, levels: int) -> None:
+    if not names:
+        raise RecordsError("X has no columns", hint="give it one for each feature")
+    if levels > 1:
+        raise RecordsError(
+            f"the columns of X have names of {levels} levels",
+            hint="join them: X.columns = ['_'.join(map(str, name)) for name in X.columns]",
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise RecordsError(
+            f"X has two columns of the same name: {', '.join(map(repr, twice[:8]))}",
+            hint="rename one, or keep the first: X.loc[:, ~X.columns.duplicated()]",
+        )
+
+
+def _is_of_texts(values: Any) -> bool:
+    """Whether there is a text among them that is not a number."""
+    try:
+        cells = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        return False
+    if cells.dtype.kind == "O":
+        return any(isinstance(cell, str) and not _is_number(cell) for cell in cells.ravel())
+    return cells.dtype.kind == "U" and not all(map(_is_number, cells.ravel().tolist()))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _indicator(y: Any) -> NDArray[np.int64]:

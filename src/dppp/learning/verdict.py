@@ -101,9 +101,15 @@ class HeldOut:
     def __post_init__(self) -> None:
         teachers, rows, classes = self.votes.shape
         if rows < 1 or self.labels.shape != (rows,) or self.alone.shape != (teachers, rows):
-            raise InputError("a verdict takes votes, labels and own models' answers of equal size")
+            raise InputError(
+                "a verdict takes votes, labels and own models' answers of equal size",
+                hint="give one row of votes, one label and one own answer per record",
+            )
         if not np.all((self.labels >= 0) & (self.labels < classes)):
-            raise InputError("a true label is not among the classes that are voted on")
+            raise InputError(
+                "a true label is not among the classes that are voted on",
+                hint="give labels that fit saw",
+            )
         if np.isnan(self.alone).all(axis=0).any() or np.isnan(self.alone).all(axis=1).any():
             raise InputError("a record or a teacher has no own model's answer to compare with")
 

@@ -160,7 +160,8 @@ def _number_names(cells: Sequence[object], labels: int) -> list[int]:
         if name not in numbers:
             raise InputError(
                 f"unknown class {name!r} among the labels: no teacher votes for it; "
-                f"the votes are for {_shorten(voted)}"
+                f"the votes are for {_shorten(voted)}",
+                hint="check the labels, or say how many classes there are",
             )
     return [numbers[name] for name in names]
 

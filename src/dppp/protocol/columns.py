@@ -108,4 +108,7 @@ def _require_value(value: str) -> None:
 def require_width(found: int, columns: Sequence[Column], where: str) -> None:
     """Refuse a row with another number of values."""
     if found != len(columns):
-        raise InputError(f"{where} has {found:,} values; the task has {len(columns):,} features")
+        raise InputError(
+            f"{where} has {found:,} values; the task has {len(columns):,} features",
+            hint="give a value for each of them, in their order",
+        )

@@ -38,6 +38,9 @@ from dppp.protocol.columns import (
 _FLOAT_BYTES = 8
 _MISSING, _PRESENT = b"\x00", b"\x01"
 
+_NOT_FINITE = "fill in what is missing, and mend or leave out what is infinite"
+_ONE_ROW = "give each input as a list, with a value for each of the task's columns"
+
 LONGEST_TEXT_BYTES = 2**16
 """Of one cell."""
 LONGEST_ROW_BYTES = 2**20
@@ -167,7 +170,7 @@ def _require_finite(table: NDArray[np.float64]) -> None:
     if len(broken):
         raise InputError(
             f"input {int(broken[0])} holds a value that is not a finite number",
-            hint="fill in or leave out what is missing",
+            hint=_NOT_FINITE,
         )
 
 
@@ -175,7 +178,7 @@ def _listed(rows: Any) -> list[Any]:
     try:
         found = list(rows.tolist() if isinstance(rows, np.ndarray) else rows)
     except TypeError as error:
-        raise InputError(f"inputs must be rows: {error}") from error
+        raise InputError(f"inputs must be rows: {error}", hint=_ONE_ROW) from error
     if not found:
         raise InputError("there are no rows", hint="give one at least")
     return found
@@ -183,12 +186,15 @@ def _listed(rows: Any) -> list[Any]:
 
 def _encode_row(place: int, row: Any, columns: Sequence[Column]) -> bytes:
     if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
-        raise InputError(f"input {place} is not a row of values")
+        raise InputError(f"input {place} is not a row of values", hint=_ONE_ROW)
     require_width(len(row), columns, f"input {place}")
     cells = [_encode_cell(cell, column, place) for cell, column in zip(row, columns, strict=True)]
     encoded = b"".join(cells)
     if len(encoded) > LONGEST_ROW_BYTES:
-        raise InputError(f"input {place} is {len(encoded):,} bytes, {LONGEST_ROW_BYTES:,} at most")
+        raise InputError(
+            f"input {place} is {len(encoded):,} bytes, {LONGEST_ROW_BYTES:,} at most",
+            hint="shorten its texts",
+        )
     return encoded
 
 
@@ -203,7 +209,9 @@ def _encode_cell(cell: Any, column: Column, place: int) -> bytes:
     if column.type.kind == NUMBER:
         return _PRESENT + _number_bytes(cell, where)
     if not isinstance(cell, str):
-        raise InputError(f"{where}: expected text, got {type(cell).__name__}")
+        raise InputError(
+            f"{where}: expected text, got {type(cell).__name__}", hint="put it in quotes"
+        )
     if column.type.kind == CATEGORY:
         return _PRESENT + _category_bytes(cell, column, where)
     return _PRESENT + _text_bytes(cell, where)
@@ -215,13 +223,16 @@ def _is_missing(cell: Any) -> bool:
 
 def _number_bytes(cell: Any, where: str) -> bytes:
     if isinstance(cell, str | bytes | bool) or not isinstance(cell, int | float | np.number):
-        raise InputError(f"{where}: expected a number, got {type(cell).__name__}")
+        raise InputError(
+            f"{where}: expected a number, got {type(cell).__name__}",
+            hint="give it as a number, without quotes",
+        )
     try:
         number = float(cell)
     except (OverflowError, TypeError):
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{where}: expected a finite number")
+        raise InputError(f"{where}: expected a finite number", hint=_NOT_FINITE)
     return struct.pack("<d", number + 0.0)
 
 
@@ -238,10 +249,14 @@ def _text_bytes(cell: str, where: str) -> bytes:
     try:
         encoded = compose(cell).encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{where}: the text is not Unicode: {error.reason}") from error
+        raise InputError(
+            f"{where}: the text is not Unicode: {error.reason}",
+            hint="read it again from its source, in the encoding that it has",
+        ) from error
     if len(encoded) > LONGEST_TEXT_BYTES:
         raise InputError(
-            f"{where}: the text has {len(encoded):,} bytes, {LONGEST_TEXT_BYTES:,} at most"
+            f"{where}: the text has {len(encoded):,} bytes, {LONGEST_TEXT_BYTES:,} at most",
+            hint="shorten it",
         )
     return struct.pack("<I", len(encoded)) + encoded
 

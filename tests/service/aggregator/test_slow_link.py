@@ -169,7 +169,8 @@ def test_a_long_batch_reaches_a_teacher_behind_a_slow_line_once(
         outcome, link, metrics = asyncio.run(tell(parties, broker_port, rows, 40))
     assert isinstance(outcome, Receipt), outcome
     assert link.dialled == 1  # the broker did not hang up
-    assert payload < link.carried < 3 * payload  # once; twice at most, if it was slow to say so
+    # Once; again where a busy machine was slow to say so, but each time after twice the pause.
+    assert payload < link.carried < 4 * payload
     said = [record for record in caplog.records if record.message == "a teacher is still receiving"]
     assert {vars(record)["teacher"] for record in said} == {SLOW}
     assert {vars(record)["batch"] for record in said} == {

@@ -91,4 +91,6 @@ def write_rows(path: Path, records: Records, places: NDArray[np.int64]) -> None:
             writer.writerow(records.features)
             writer.writerows(rows_as_lists(records.rows, places.tolist()))
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        raise InputError(
+            f"cannot write {path}: {error.strerror}", hint="choose another place"
+        ) from error

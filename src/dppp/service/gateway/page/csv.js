@@ -3,6 +3,12 @@
 // As people write numbers: no 0x10, which JavaScript would take.
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
+// Thousands set apart by commas, by points where commas are decimal, or by spaces: as dppp query has them too.
+const GROUPED = /^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$/;
+const GROUPED_BY_POINTS = /^[+-]?\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})$/;
+const GROUPED_BY_SPACES = /^[+-]?\d{1,3}([ '\u00a0\u202f\u2019]\d{3})+([.,]\d+)?$/;
+const DECIMAL_COMMA = /^[+-]?\d+,\d+(e[+-]?\d+)?$/i;
+
 // Cells that hold nothing, as dppp query has them too.
 const MISSING = new Set(" ? NA N/A n/a #N/A #NA <NA> NaN nan -NaN -nan NaT NULL null None".split(" "));
 
@@ -16,27 +22,28 @@ export function readRows(text, columns) {
   const twice = features.find((feature) => names.indexOf(feature) !== names.lastIndexOf(feature));
   if (twice !== undefined) throw new Error(`the header has the column “${twice}” twice`);
   const places = features.map((feature) => names.indexOf(feature));
-  const rows = lines.map((line) => rowOf(line, places, names, columns));
+  const hasDecimalCommas = delimiterOf(text) !== ",";
+  const rows = lines.map((line) => rowOf(line, places, names, columns, hasDecimalCommas));
   if (!rows.length) throw new Error("the file has a header and no rows");
   return { rows, ignored: names.filter((name) => !features.includes(name)) };
 }
 
-function rowOf({ cells, number }, places, names, columns) {
+function rowOf({ cells, number }, places, names, columns, hasDecimalCommas) {
   if (cells.length !== names.length) throw new Error(`line ${number} has ${cells.length} values, the header ${names.length}`);
   return places.map((place, index) => {
     const text = cells[place].trim();
-    const [value, fault] = readCell(text, columns[index]);
+    const [value, fault] = readCell(text, columns[index], hasDecimalCommas);
     if (fault) throw new Error(`line ${number}, column “${names[place]}”: ${fault}`);
     return value;
   });
 }
 
 // What is in a cell of a column: a number, a text, null if it is missing; or what is wrong with it.
-export function readCell(text, column) {
+function readCell(text, column, hasDecimalCommas) {
   if (column.may_be_missing && MISSING.has(text)) return [null, null];
   if (column.kind === "number") {
-    const isNumber = DECIMAL.test(text) && Number.isFinite(Number(text));
-    return isNumber ? [Number(text), null] : [null, `“${text}” is not a number`];
+    const number = numberIn(text, hasDecimalCommas);
+    return Number.isFinite(number) ? [number, null] : [null, `“${text}” is not a number`];
   }
   if (MISSING.has(text)) return [null, "the value is missing"];
   const value = text.normalize("NFC");
@@ -46,6 +53,15 @@ export function readCell(text, column) {
   return [value, null];
 }
 
+function numberIn(text, hasDecimalCommas) {
+  let written = text.replace(/\s*%$/, "");
+  if (GROUPED_BY_SPACES.test(written)) written = written.replaceAll(/[ '\u00a0\u202f\u2019]/g, "");
+  if (hasDecimalCommas && GROUPED_BY_POINTS.test(written)) written = written.replaceAll(".", "");
+  if (hasDecimalCommas && DECIMAL_COMMA.test(written)) written = written.replace(",", ".");
+  else if (GROUPED.test(written)) written = written.replaceAll(",", "");
+  return DECIMAL.test(written) ? Number(written) : NaN;
+}
+
 // Fields may be quoted and then hold commas, doubled quotes and line ends; a line knows where in the file it began.
 export function splitCsv(text) {
   const lines = [];
@@ -53,7 +69,8 @@ export function splitCsv(text) {
   let [number, next] = [1, 1];
   text = text.replace(/^\uFEFF/, "");
   const between = delimiterOf(text);
-  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${between}\\r\\n]*))(${between}|\\r?\\n|$)`, "gy");
+  const mark = between === "|" ? "\\|" : between;
+  const field = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${mark}\\r\\n]*))(${mark}|\\r?\\n|$)`, "gy");
   while (field.lastIndex < text.length) {
     const found = field.exec(text);
     if (!found) throw new Error(`line ${next} has a stray quote`);
@@ -76,7 +93,7 @@ function delimiterOf(text) {
   const first = text.split("\n").find((line) => line.trim()) ?? "";
   const outside = first.split('"').filter((_, place) => place % 2 === 0).join("");
   const count = (mark) => outside.split(mark).length;
-  return [",", ";", "\t"].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
+  return [",", ";", "\t", "|"].reduce((best, mark) => (count(mark) > count(best) ? mark : best));
 }
 
 // Lines of cells, quoted so that any text comes back as it was.
