@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -329,6 +330,9 @@ def test_less_noise_is_looked_at_with_the_fewer_votes_that_the_rule_chooses_for_
     assert {each.value for each in fixed.values()} == {None}
     chosen = to_a_teacher(advise(verdict, held_out, certificate, replan=replan))
     assert set(chosen) == {"queries", "epsilon", "teachers"}
+    same = replace(chosen["epsilon"], votes_now=chosen["epsilon"].votes)
+    assert "where auto takes" in chosen["epsilon"].text
+    assert "where auto takes" not in same.text
     for each in chosen.values():
         assert each.value is not None
         assert each.votes is not None

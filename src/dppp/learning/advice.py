@@ -75,6 +75,7 @@ class Advice:
     """What the accuracies are (verdict.py)."""
     votes: int | None = None
     """Of each teacher, at most, with the best one tried; None where votes are not chosen anew."""
+    votes_now: int | None = None
 
     @property
     def text(self) -> str:
@@ -106,7 +107,7 @@ class Advice:
 
     @property
     def _with_votes(self) -> str:
-        if self.votes is None:
+        if self.votes is None or self.votes == self.votes_now:
             return ""
         plural = "" if self.votes == 1 else "s"
         return f", where auto takes {self.votes} vote{plural} of each teacher"
@@ -124,6 +125,7 @@ class _Setting:
     promise: Promise
     trust: Trust
     replan: Replan | None = None
+    votes_now: int | None = None
     is_hopeless: bool = False
     """Even without noise there is nothing to win, so only the ends of the searches are tried."""
 
@@ -165,7 +167,7 @@ def advise(
     """
     trained = functools.cache(retrain) if retrain is not None else None
     now = _Setting(held_out=held_out, promise=certificate.promise, trust=certificate.trust)
-    anew = replace(now, replan=replan)
+    anew = replace(now, replan=replan, votes_now=votes[0] if votes else None)
     found: list[Advice | None] = []
     for asker, is_worth_it in (
         (OUTSIDER, verdict.worth_it),
@@ -306,7 +308,8 @@ def _first_enough(
 
     def tell(value: float | None) -> Advice | None:
         found = _advice(asker, change, values[0], tried, value)
-        return found and replace(found, votes=setting(found.best_tried).votes)
+        chosen = setting(found.best_tried).votes if found else None
+        return found and replace(found, votes=chosen, votes_now=now.votes_now)
 
     low, last = 0, len(values) - 1
     for high in (*range(_STRIDE, last, _STRIDE), last):
