@@ -22,7 +22,7 @@ from tests.service.process.tls_keys import make_keys
 import dppp.protocol.receipt
 import dppp.service.gateway.application
 from dppp.cli.verify import find_rows
-from dppp.errors import GatewayError, KeyMaterialError
+from dppp.errors import GatewayError, InputError, KeyMaterialError
 from dppp.protocol.batch_store import MemoryBatchStore
 from dppp.protocol.lead import chance_of_lead, lead_of
 from dppp.protocol.receipt import verify_receipt
@@ -375,7 +375,12 @@ def test_a_gateway_that_puts_its_own_key_among_the_teachers_is_refused_by_the_ta
 
     monkeypatch.setattr(dppp.service.gateway.application, "encode", swap)
     taken: list[object] = []
-    monkeypatch.setattr(Jobs, "submit_sealed", lambda *parts, **_: taken.append(parts))
+
+    def take(*parts: object, **_: object) -> None:
+        taken.append(parts)
+        raise InputError("that is enough")  # so that nobody waits for an answer
+
+    monkeypatch.setattr(Jobs, "submit_sealed", take)
     refused = run_dppp(command(served, table, "--task", task.task_id.hex()))
     assert refused.returncode == 1
     assert "nothing was sent" in refused.stderr
