@@ -3,6 +3,10 @@
 import os
 import sys
 
+# Before anything imports numpy. As many tests run at once as there are processors, and numerical
+# libraries that share them wait by spinning: some tests took ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 from tests.left_out import IS_SOAK, describe_left_out

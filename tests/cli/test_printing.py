@@ -20,6 +20,7 @@ def test_a_folder_with_brackets_is_named_whole(tmp_path: Path) -> None:
     assert "--out try[red]/labels.csv" in out.file.getvalue()
     budget = {"charged": 1, "queries": 2, "epsilon_spent": 1.0, "epsilon": 8.0, "delta": 1e-5}
     result = {"rows": 1, "out": "labels[blue].csv", "abstained": 0, "flagged": 0, "in_receipts": 1}
+    result["question"] = "choice"
     query._show(out, {**result, "receipts": "kept[b]", "is_verified": True}, budget)
     assert "labels[blue].csv" in out.file.getvalue()
     assert "kept[b]" in out.file.getvalue()

@@ -281,7 +281,7 @@ def test_different_inputs_under_one_id_get_no_ballot_and_no_charge(attacker: Att
 @pytest.mark.parametrize(
     ("function", "defence", "instead"),
     [
-        (name_rows, "id_key + row", "id_key"),
+        (name_rows, "one.update(row)", "one.update(b'')"),
         (open_rows, 'batch_id(task.task_id, b"".join(query_ids)) != request.batch_id', "False"),
     ],
     ids=["ids that do not cover the input", "teachers that do not compare the batch id"],

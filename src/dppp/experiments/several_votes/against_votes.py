@@ -21,6 +21,7 @@ from dppp.experiments.several_votes.tallies import (
     count_votes,
     races_of,
 )
+from dppp.learning.one_thread import one_thread
 from dppp.learning.win_probability import accuracy_of, accuracy_without_noise
 
 VOTES = (1, 2, 5, 10, 20)
@@ -88,6 +89,7 @@ class _Measured:
     single: float
 
 
+@one_thread
 def measure_votes(
     dataset: str,
     *,
@@ -116,6 +118,7 @@ def _learner(dataset: str, seed: int, quick: bool) -> Learner:
     return learn_connections(seed, records)
 
 
+@one_thread
 def rows_of(
     learners: Sequence[Learner],
     federations: Sequence[Federation],

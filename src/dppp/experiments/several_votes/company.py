@@ -32,6 +32,7 @@ from dppp.experiments.several_votes.tallies import (
 from dppp.experiments.teachers.stored_votes import NO_VOTE
 from dppp.experiments.teachers.svm import ConnectionReader
 from dppp.experiments.teachers.uneven_split import Rows
+from dppp.learning.one_thread import one_thread
 from dppp.learning.win_probability import accuracy_of, accuracy_without_noise
 
 DATASET = "nsl-kdd-20"
@@ -101,6 +102,7 @@ class _Measured:
     centralised: float
 
 
+@one_thread
 def measure_company(
     *,
     splits: int = SPLITS,
@@ -119,6 +121,7 @@ def measure_company(
     return company_rows(measured)
 
 
+@one_thread
 def measure_split(
     data: NslKdd,
     *,
