@@ -1,5 +1,6 @@
 """Certificates: only what this authority issued, to whom it names, for its own use."""
 
+import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,6 +53,19 @@ def test_a_certificate_says_who_for_what_and_how_long() -> None:
 def test_two_certificates_have_different_serial_numbers() -> None:
     serials = {x509.load_pem_x509_certificate(issued(TEACHER).encode()).serial_number for _ in "ab"}
     assert len(serials) == 2
+
+
+def test_a_serial_number_that_is_not_positive_is_refused_without_a_warning() -> None:
+    certificate = x509.load_pem_x509_certificate(issued(TEACHER).encode())
+    der = certificate.public_bytes(serialization.Encoding.DER)
+    number = certificate.serial_number
+    serial = number.to_bytes(number.bit_length() // 8 + 1)  # with its sign
+    negative = der.replace(serial, b"\xff" + serial[1:], 1)
+    assert negative != der
+    text = base64.encodebytes(negative).decode().replace("\n", "")
+    lines = "\n".join(text[at : at + 64] for at in range(0, len(text), 64))
+    with pytest.raises(FederationError, match="cannot be read"):
+        read_tls_certificate(f"-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n")
 
 
 def test_the_authority_may_sign_certificates_and_nothing_else() -> None:

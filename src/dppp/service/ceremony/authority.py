@@ -7,6 +7,7 @@ strangers connect, but they have no nkey to vote with and no key to read with. E
 TLS library has it.
 """
 
+import warnings
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
@@ -15,6 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
 from dppp.errors import FederationError, TlsCertificateEnded
@@ -219,8 +221,10 @@ def require_valid(tls_certificate: x509.Certificate, whose: str, *, now: datetim
 def read_tls_certificate(text: str) -> x509.Certificate:
     """A TLS certificate in its one PEM form."""
     try:
-        tls_certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
-    except _UNREADABLE as error:
+        with warnings.catch_warnings():  # of what a later release refuses, as a serial number of 0
+            warnings.simplefilter("error", CryptographyDeprecationWarning)
+            tls_certificate = x509.load_pem_x509_certificate(text.encode("ascii"))
+    except (*_UNREADABLE, CryptographyDeprecationWarning) as error:
         raise FederationError(
             f"a TLS certificate cannot be read ({error})", hint="get it again"
         ) from error
