@@ -4,6 +4,7 @@ Used by the command, by benchmarks with many teachers, and by examples/flower.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Iterator, Sequence
@@ -107,6 +108,8 @@ def _keys(config: TeacherConfig, home: Home, federation: FederationFile) -> Iter
 
 async def _serve_all(ready: Sequence[ReadyTeacher]) -> None:
     stop = stop_event()
+    gc.collect()
+    gc.freeze()  # libraries and models stay: looking through them again costs a batch a second
     await asyncio.gather(*(_serve(each, stop) for each in ready))
 
 
