@@ -25,8 +25,11 @@ BATCHES = 2
 QUERIES_PER_BATCH = 2
 NOW = 1_000_000
 DEADLINE = NOW + 600
-QUESTION = Question.of_number(low=0, high=10, levels=10)
-"""The runs under paillier ask for one of several classes."""
+QUESTIONS = {
+    "teacher": Question.of_number(low=0, high=10, levels=10),
+    "aggregator": Question.of_labels(most_labels=2),
+}
+"""By who is killed. The runs under paillier ask for one of several classes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +65,11 @@ class MaskedSetting(Setting):
             signer=self.signer(index),
             row_key=self.row_keys[index - 1],
             ledger=ledger,
-            predict=lambda rows: [index % 2] * len(rows),
+            predict=lambda rows: [self._vote(index)] * len(rows),
         )
+
+    def _vote(self, index: int) -> object:
+        return [0, 1][: 1 + index % 2] if self.task.question.kind == "labels" else index % 2
 
     def request(self, number: int) -> BatchRequest:
         """Batch `number`, the same whoever makes it."""
@@ -74,8 +80,8 @@ class MaskedSetting(Setting):
 
 
 @functools.cache
-def masked_setting() -> MaskedSetting:
-    found = set_up(TEACHERS, 1, 1, name="masked crashes", question=QUESTION)
+def masked_setting(killed: str = "teacher") -> MaskedSetting:
+    found = set_up(TEACHERS, 1, 1, name="masked crashes", question=QUESTIONS[killed])
     return MaskedSetting(
         task=found.task,
         signing_keys=found.signing_keys,

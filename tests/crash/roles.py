@@ -74,7 +74,7 @@ def run_masked_teacher(setting: Setting, folder: Path, channel: Connection) -> N
 
 
 def run_masked_aggregator(setting: Setting, folder: Path, channel: Connection) -> None:
-    _run_aggregator(masked_setting().aggregator, folder, channel)
+    _run_aggregator(masked_setting("aggregator").aggregator, folder, channel)
 
 
 def run_aggregator(setting: Setting, folder: Path, channel: Connection) -> None:

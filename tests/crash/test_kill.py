@@ -50,7 +50,7 @@ RUNS: dict[str, Callable[[UnderTest], Sequence[object]]] = {
     "aggregator": lambda role: run_with_aggregator_killed(crash_setting(), role),
     "teacher under masks": lambda role: run_with_masked_teacher_killed(masked_setting(), role),
     "aggregator under masks": lambda role: run_with_masked_aggregator_killed(
-        masked_setting(), role
+        masked_setting("aggregator"), role
     ),
 }
 
