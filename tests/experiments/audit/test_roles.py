@@ -170,12 +170,12 @@ def test_a_class_without_noise_is_caught_through_the_roles(monkeypatch) -> None:
 def test_the_same_noise_in_two_lists_is_caught_through_the_roles(monkeypatch) -> None:
     """Planted fault: an honest teacher that opens a second list draws no fresh noise for it."""
     honest = Teacher._with_noise
-    kept: dict[int, NDArray[np.int64]] = {}
+    kept: dict[Teacher, NDArray[np.int64]] = {}
 
     def faulty(self: Teacher, votes: NDArray[np.int64]) -> NDArray[np.int64]:
         if self.index == COLLUDER:
             return honest(self, votes)
-        noise = kept.setdefault(id(self), honest(self, np.zeros_like(votes)))
+        noise = kept.setdefault(self, honest(self, np.zeros_like(votes)))
         return votes.ravel() + noise
 
     monkeypatch.setattr(Teacher, "_with_noise", faulty)

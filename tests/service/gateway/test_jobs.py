@@ -110,9 +110,9 @@ def test_a_job_that_was_never_started_is_over_after_its_deadline_without_a_charg
 ) -> None:
     parties = small()
     failing = Failing(store, Kind.REQUEST, failures=10**6)
-    with gateway(parties, failing, deadline_seconds=1) as (client, _):
+    with gateway(parties, failing, deadline_seconds=4) as (client, _):
         assert post(client, ROWS, "monday").status_code == 503
-        time.sleep(2.1)
+        time.sleep(5.1)
         failing.failures = 0
         late = post(client, ROWS, "monday")  # too late to be started
         assert late.status_code == 202
